@@ -5,7 +5,7 @@ export CGO_ENABLED = 0
 
 build: ## bin/mcp-jail, and beside it what it starts: mcp-jail-cli, mcp-jail-tls
 	@echo 'building: a few minutes the first time, and seconds later' >&2
-	go build -trimpath -ldflags='-s -w' -o bin/ ./cmd/...
+	go build -v -trimpath -ldflags='-s -w' -o bin/ ./cmd/...
 
 demo: ## two servers in two jails: what works, what is refused, the line that grants it
 	@echo 'building: a few minutes the first time, and seconds later' >&2

@@ -19,8 +19,8 @@
 //
 //   - Another program may write the file between the last comparison and the rename. Its content
 //     is lost then.
-//   - Access control lists and extended attributes are not copied.
-//   - A file that is read-only or has several hard links is refused.
+//   - Extended attributes are not copied, nor are access control lists on macOS.
+//   - A file that is read-only, or has several hard links or a POSIX access list, is refused.
 //   - On Windows, owners, groups and hard links are not checked, the directory gives the new
 //     file its access control list, and only the comparison keeps two Replaces apart.
 package ownfile

@@ -30,6 +30,7 @@ type File struct {
 
 	max  int64
 	info fs.FileInfo
+	list bool // it has an access list
 	hash [sha256.Size]byte
 }
 
@@ -91,6 +92,7 @@ func look(name string, most int64) (*File, *os.File, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	f.list = hasList(file)
 	if f.info, err = file.Stat(); err == nil {
 		err = f.checkKind()
 	}
@@ -206,6 +208,8 @@ func (f *File) Replaceable() error {
 		return f.refuse(fmt.Sprintf("it is read-only (mode %04o)", f.info.Mode().Perm()), "if it may be changed:  chmod u+w "+strings.ReplaceAll(f.Name, " ", `\ `))
 	case hardLinks(f.info) > 1:
 		return f.refuse(fmt.Sprintf("it has %d hard links, and a replacement would part them", hardLinks(f.info)), "replace the other names by symbolic links")
+	case f.list: // the bits of the group are those of the list's mask
+		return f.refuse("it has an access list, which a replacement would not have", "if nobody else needs the file:  setfacl -b "+strings.ReplaceAll(f.Name, " ", `\ `))
 	}
 	return nil
 }

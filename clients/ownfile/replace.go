@@ -123,6 +123,9 @@ func (f *File) write(dir *os.Root, data []byte, mode fs.FileMode) (_ string, inf
 			_ = dir.Remove(name)
 		}
 	}()
+	if hasList(file) {
+		return "", nil, f.refuse("its directory gives new files an access list", "if nobody else needs the files there:  setfacl -k "+strings.ReplaceAll(filepath.Dir(f.Real), " ", `\ `))
+	}
 	// Until it has its group, the file is for its owner alone.
 	if err := keepGroup(file, f.info); err != nil {
 		return "", nil, f.refuse("the new file cannot have its group: "+err.Error(), "change its group to one of yours with chgrp")

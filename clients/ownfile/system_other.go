@@ -17,6 +17,8 @@ func owner(fs.FileInfo) int { return 0 }
 
 func hardLinks(fs.FileInfo) uint64 { return 1 }
 
+func hasList(*os.File) bool { return false }
+
 func keepGroup(*os.File, fs.FileInfo) error { return nil }
 
 func lockFile(string) (unlock func(), err error) { return func() {}, nil }

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // openFlags keep a fifo from blocking the open, and a link that has just appeared from being
@@ -19,6 +21,12 @@ func self() int { return os.Geteuid() }
 func owner(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
 
 func hardLinks(info fs.FileInfo) uint64 { return uint64(info.Sys().(*syscall.Stat_t).Nlink) }
+
+// hasList reports whether a file has a POSIX access list.
+func hasList(file *os.File) bool {
+	n, err := unix.Fgetxattr(int(file.Fd()), "system.posix_acl_access", nil)
+	return err == nil && n > 0
+}
 
 func keepGroup(file *os.File, old fs.FileInfo) error {
 	info, err := file.Stat()

@@ -90,7 +90,13 @@ func (i *Installer) fetchNPM(ctx context.Context, stage *store.Stage, line *runl
 	if err != nil {
 		return nil, err
 	}
-	refused, err := r.fetch(ctx, pinned)
+	var refused []refusal
+	if i.known != "" {
+		err = r.look(ctx)
+	}
+	if err == nil {
+		refused, err = r.fetch(ctx, pinned)
+	}
 	var failed *FetchError
 	if errors.As(err, &failed) && !i.Own {
 		failed.Asked = i.asked(&store.Entry{Key: installed.Key(line, &i.Host)})
@@ -144,7 +150,7 @@ func (r *npmRun) cache() string { return filepath.Join(r.jail.Home(), "fetched",
 
 // fetch lets npm resolve, fetch and unpack the packages of the line or, if pinned has a lock file of npm, fetch
 // and unpack exactly those that it names.
-func (r *npmRun) fetch(ctx context.Context, pinned *store.Entry) (refused []refusal, err error) {
+func (r *npmRun) fetch(ctx context.Context, pinned *store.Entry, options ...string) (refused []refusal, err error) {
 	// Of an interrupted installation only the archives count, which npm finds by their hashes. The index has what
 	// the registry said at that time.
 	for _, dir := range []string{r.work, filepath.Join(r.stage.Dir, "servers", scriptsName), filepath.Join(r.cache(), "tmp"), filepath.Join(r.cache(), "index-v5")} {
@@ -155,7 +161,7 @@ func (r *npmRun) fetch(ctx context.Context, pinned *store.Entry) (refused []refu
 	if err := r.stage.Root().Mkdir(r.stage.Below(r.work), 0o700); err != nil {
 		return nil, err
 	}
-	manifest, command := []byte("{}"), []string{"install", "--prefix", r.work, "--"}
+	manifest, command := []byte("{}"), slices.Concat([]string{"install", "--prefix", r.work}, options, []string{"--"})
 	for _, p := range r.line.Packages {
 		command = append(command, p.Raw)
 	}
@@ -173,6 +179,9 @@ func (r *npmRun) fetch(ctx context.Context, pinned *store.Entry) (refused []refu
 		return nil, err
 	}
 	w := &watch{installer: r.installer, stage: r.stage, step: fetching, work: r.work, cache: r.cache(), pkg: r.line.Packages[0].String()}
+	if options != nil {
+		w.step = looking
+	}
 	variables, input := r.from.Written(r.jail.Home())
 	maps.Copy(r.jail.Variables, variables)
 	r.jail.Input = input
@@ -180,6 +189,26 @@ func (r *npmRun) fetch(ctx context.Context, pinned *store.Entry) (refused []refu
 		err = r.makeLean(ctx, w)
 	}
 	return refused, err
+}
+
+// errKnown is the error of fetch if the newest packages are the known ones.
+var errKnown = errors.New("the registry has nothing newer")
+
+// look has npm resolve the line by the registry's metadata, without an archive. The error is errKnown if nothing
+// is newer.
+func (r *npmRun) look(ctx context.Context) error {
+	if _, err := r.fetch(ctx, nil, "--package-lock-only"); err != nil {
+		return err
+	}
+	lock, err := r.stage.Root().ReadFile(r.stage.Below(r.lockFile()))
+	if err != nil {
+		return err
+	}
+	// What cannot be read here is fetched, and then it is an error with its reason.
+	if packages, err := npm.ReadLock(lock); err == nil && npm.Digest(packages) == r.installer.known {
+		return errKnown
+	}
+	return nil
 }
 
 // maxLock bounds the lock file of one package: each start of every package reads past it.
@@ -309,6 +338,12 @@ func (r *npmRun) runScripts(ctx context.Context, packages []npm.Package) (refuse
 	slices.SortStableFunc(packages, func(a, b npm.Package) int {
 		return strings.Count(a.Path, "node_modules/") - strings.Count(b.Path, "node_modules/")
 	})
+	for _, p := range packages {
+		manifest, err := root.ReadFile(filepath.Join(below(work), filepath.FromSlash(p.Path), "package.json"))
+		if what := npm.Fetched(manifest, settings["nodedir"] != ""); err == nil && what != nil {
+			r.installer.note(fmt.Sprintf("the install script of %s@%s may need %s, and has no network", p.Name, p.Version, strings.Join(what, ", and ")))
+		}
+	}
 	for _, name := range names(packages) {
 		w := &watch{installer: r.installer, stage: r.stage, step: scripts, work: work, pkg: r.line.Packages[0].String()}
 		more, err := r.runNPM(ctx, j, w, name, "rebuild", "--prefix", work, "--", name)
@@ -358,6 +393,11 @@ func (r *npmRun) collect(ctx context.Context, scripts bool) (*fetched, error) {
 	if err := describe(e, r.line, work, packages); err != nil {
 		return nil, err
 	}
+	for _, p := range packages {
+		if registry := r.from.Apart(e.Name, p.Name); registry != "" {
+			r.installer.note(fmt.Sprintf("%s needs %s, which comes with your login from %s: the server can read that code", e.Name, p.Name, registry))
+		}
+	}
 	with := withScripts(packages, work)
 	if scripts && with != nil {
 		if f.refused, err = r.runScripts(ctx, with); err != nil {
@@ -400,7 +440,9 @@ func describe(e *store.Entry, line *runline.Line, work fs.FS, packages []npm.Pac
 		e.Engines = "" // npm ignores what it cannot read
 	}
 	e.Name, e.Version, e.Integrity = root, packages[at].Version, packages[at].Integrity
-	e.Program, e.File = program.Name, path.Join("node_modules", root, program.Entry)
+	if e.Program = program.Name; program.Entry != "" {
+		e.File = path.Join("node_modules", root, program.Entry)
+	}
 	return nil
 }
 

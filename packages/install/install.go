@@ -80,9 +80,11 @@ type Installer struct {
 	Limits    limits                   // the zero Limits are the usual ones
 	Waive     []policy.Axis            // of the server: see installed.Jail
 	Waived    func(*confine.Plan)      // called with the plan of each jail that has gaps; may be nil
-	NotUsed   func(line string)        // called with what of the user's configuration is not used, by name; may be nil
+	Note      func(line string)        // called with what the user should know of how his configuration is used; may be nil
 	Told      io.Writer                // what npm and the scripts print, without secrets; may be nil
 	Progress  func(Progress)           // called a few times a second, in another goroutine; may be nil
+
+	known string // the digest of a tree of npm's that fetch does not fetch again; may be ""
 }
 
 // Result is a package that is installed and pinned.
@@ -277,11 +279,17 @@ func (i *Installer) jail(dir, name string, path []string) *fetchJail {
 	return &fetchJail{installed.Jail{Host: i.Host, Dir: dir, Name: name, Purpose: "the installation of a package", Path: path, Variables: map[string]string{}, Limits: limits, Waive: i.Waive, Waived: i.Waived}}
 }
 
+func (i *Installer) note(line string) {
+	if i.Note != nil {
+		i.Note(line)
+	}
+}
+
 // useSources names what the user's configuration says and is not used, and makes its proxy that of this
 // process, whose egress connects for the jail. A variable that is set already wins.
 func (i *Installer) useSources(from *sources.Sources) error {
-	if len(from.NotUsed) > 0 && i.NotUsed != nil {
-		i.NotUsed("not used of the configuration of " + string(from.Tool) + ": " + strings.Join(from.NotUsed, ", "))
+	if len(from.NotUsed) > 0 {
+		i.note("not used of the configuration of " + string(from.Tool) + ": " + strings.Join(from.NotUsed, ", "))
 	}
 	for name, value := range from.Proxy {
 		if os.Getenv(name) != "" || os.Getenv(strings.ToLower(name)) != "" {

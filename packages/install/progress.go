@@ -23,6 +23,7 @@ type step string
 
 const (
 	waiting  step = "waiting"  // for another installation of the same package
+	looking  step = "looking"  // for something newer
 	fetching step = "fetching" // resolving, fetching and unpacking
 	scripts  step = "scripts"  // running the scripts of packages
 	sealing  step = "sealing"  // hashing the files and moving them to their place

@@ -102,7 +102,7 @@ func TestPythonFailures(t *testing.T) {
 			var told, notUsed strings.Builder
 			i := *u.Installer
 			i.Host.Environ, i.Own, i.Told = setenv(i.Host.Environ, c.env...), !c.foreign, &told
-			i.NotUsed = func(line string) { notUsed.WriteString(line) }
+			i.Note = func(line string) { notUsed.WriteString(line) }
 			_, err := i.Install(t.Context(), u.line("uvx", c.pkg))
 			switch text, _ := os.ReadFile(i.LockFile); {
 			case c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):

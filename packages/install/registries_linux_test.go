@@ -39,6 +39,22 @@ func TestInstallScopes(t *testing.T) {
 	}
 }
 
+// TestPrivateDependency installs a public package that needs one of a registry with a login: that is said.
+func TestPrivateDependency(t *testing.T) {
+	t.Parallel()
+	open := registry.MCPServer{Name: "open", Dependencies: map[string]string{"@scope/server": "1", "plain": "1"}}.Package()
+	usual := registry.Start(t, registry.Stock{Packages: []registry.Package{open, plain("1.0.0")}})
+	own := registry.Start(t, registry.Stock{Packages: []registry.Package{server("1.0.0")}, Token: token})
+	u := newUser(t, usual.URL)
+	testkit.WriteFile(t, filepath.Join(u.host.Home, ".npmrc"), "@scope:registry="+own.URL+"/\n"+strings.TrimPrefix(own.URL, "http:")+"/:_authToken="+token+"\n")
+	i, said := u.installer(), ""
+	i.Note = func(line string) { said += line + "\n" }
+	u.installs(i, "@scope/server") // the user has asked for it
+	testkit.Equal(t, "the control", said, "")
+	u.installs(i, "open")
+	testkit.Equal(t, "what is said", said, "open needs @scope/server, which comes with your login from "+own.URL+": the server can read that code\n")
+}
+
 // TestInstallCertificate tests a registry whose certificate comes from an authority of its own.
 func TestInstallCertificate(t *testing.T) {
 	t.Parallel()

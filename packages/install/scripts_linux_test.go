@@ -166,19 +166,22 @@ func TestScriptsAdded(t *testing.T) {
 	site := registry.Start(t, registry.Stock{})
 	u := newUser(t, site.URL)
 	p := registry.MCPServer{Name: "server"}.Package()
-	p.Scripts = map[string]string{"postinstall": "echo made >made.txt"}
+	p.Scripts = map[string]string{"install": ": prebuild-install; echo made >made.txt"}
 	site.Publish(p)
-	i := u.installer()
+	i, said := u.installer(), ""
+	i.Note = func(line string) { said += line }
 	before := u.installs(i, "server")
 	if u.installs(i, "server").Fetched || !slices.Equal(before.Skipped, []string{"server@1.0.0"}) {
 		t.Fatalf("the control: skipped %q", before.Skipped)
 	}
+	testkit.Equal(t, "without scripts", said, "")
 	i.Scripts = true
 	after := u.installs(i, "server")
 	made := has(t, filepath.Join(u.dir, "data"), "made\n")
 	if !after.Fetched || after.Skipped != nil || after.Entry.Tree != before.Entry.Tree || made == "" {
 		t.Errorf("fetched %v, skipped %q, made %q", after.Fetched, after.Skipped, made)
 	}
+	testkit.Equal(t, "what is said", said, "the install script of server@1.0.0 may need a compiled module from github.com, and has no network")
 	if u.installs(i, "server").Fetched {
 		t.Error("the scripts run each time")
 	}

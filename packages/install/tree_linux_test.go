@@ -132,3 +132,18 @@ func listOf(t testing.TB, dir string) string {
 	}
 	return out.String()
 }
+
+// TestNodeOfPackage tests the line npx -p PKG node FILE: node of PATH runs the file, beside the programs of the package.
+func TestNodeOfPackage(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), server("1.0.0")}}).URL)
+	i, l := u.installer(), line(t, "-p", "@scope/server", "node", "main.js", "x")
+	_, err := i.Install(t.Context(), l)
+	jailed(t, err)
+	testkit.Must(t, err)
+	p, err := installed.Finder{Store: i.Store, LockFile: i.LockFile, Host: &i.Host}.Find(t.Context(), l)
+	testkit.Must(t, err)
+	defer p.Close()
+	testkit.Equal(t, "what starts", filepath.Base(p.Command)+" "+strings.Join(p.Arguments, " "), "node main.js x")
+	testkit.Works(t, "the package's programs", testkit.ErrorOf(os.Stat(p.Bin)))
+}

@@ -22,11 +22,17 @@ func TestUpdate(t *testing.T) {
 	u := newUser(t, site.URL)
 	i := u.installer()
 	u.installs(i, "@scope/server@latest")
+	site.Forget()
 	same, err := i.Update(t.Context(), line(t, "@scope/server@latest"))
 	if err != nil || same.Changes() != nil {
 		t.Fatalf("the same version: %+v, %v", same, err)
 	}
 	testkit.Works(t, "", errors.Join(same.Close(), same.Close()))
+	for _, q := range site.Requests() {
+		if strings.HasSuffix(q.Path, ".tgz") {
+			t.Errorf("%s was downloaded, and nothing is newer", q.Path)
+		}
+	}
 	if left, _ := filepath.Glob(filepath.Join(i.Store.Dir, "staging", "*")); left != nil {
 		t.Errorf("%q is left", left)
 	}

@@ -36,7 +36,6 @@ type Program struct {
 	Command   string   // "node", or an absolute path
 	Arguments []string // the program's file and the arguments of the line
 	Env       []string // NAME=value: what the line sets
-	OwnEnv    []string // NAME=value: what the first line of the program sets, for itself alone
 	Bin       string   // the directory of the tree's programs, which belongs at the end of PATH, for the program alone
 	Entry     *store.Entry
 	Dir       string // the directory of the tree
@@ -324,18 +323,13 @@ func specifierHolds(spec, version string) (bool, error) {
 }
 
 func (f Finder) node(ctx context.Context, p *Program, line *runline.Line) error {
-	name := p.Entry.Name
-	dir := filepath.Join(p.Dir, "node_modules", filepath.FromSlash(name))
-	start, err := npm.Program(os.DirFS(dir), line.Program)
-	if err != nil && len(line.Packages) > 1 { // another line with the same packages has made the pin
-		name, start, err = npm.RootProgram(os.DirFS(p.Dir), line.Names(), line.Program)
-	}
+	// Another line with the same packages may have made the pin.
+	name, start, err := npm.RootProgram(os.DirFS(p.Dir), line.Names(), line.Program)
 	if err != nil {
 		return err
 	}
-	dir = filepath.Join(p.Dir, "node_modules", filepath.FromSlash(name))
+	dir := filepath.Join(p.Dir, "node_modules", filepath.FromSlash(name))
 	file := filepath.Join(dir, filepath.FromSlash(start.Entry))
-	p.OwnEnv = start.Env
 	p.Bin = filepath.Join(p.Dir, "node_modules", ".bin")
 	switch start.Kind {
 	case npm.Node:
@@ -344,7 +338,10 @@ func (f Finder) node(ctx context.Context, p *Program, line *runline.Line) error 
 		if p.Command = chosen.Path; chosen.Default {
 			p.Command = string(Node)
 		}
-		p.Arguments = append(append(p.Arguments, start.NodeArgs...), file)
+		p.Arguments = append(p.Arguments, start.NodeArgs...)
+		if start.Entry != "" {
+			p.Arguments = append(p.Arguments, file)
+		}
 	case npm.Direct:
 		p.Command = file
 	case npm.Interpreter:

@@ -36,8 +36,6 @@ type Start struct {
 	// absolute path. InterpreterArgs come between it and the file.
 	Interpreter     string
 	InterpreterArgs []string
-	// Env are the variables, NAME=value, that the first line sets by env -S.
-	Env []string
 }
 
 // A programError says why a package has no program that can be started.
@@ -121,7 +119,8 @@ func HasWorkspaces(manifest []byte) bool {
 
 // RootProgram returns the first of the packages that a tree was made for that has the wanted
 // program, and that program. If wanted is "", the first package must have the program. If two of
-// them have it, they write one path, node_modules/.bin/NAME, and the error names both.
+// them have it, they write one path, node_modules/.bin/NAME, and the error names both. If none has "node", it is
+// that of PATH, with no file of the tree.
 func RootProgram(tree fs.FS, asked []string, wanted string) (name string, s Start, err error) {
 	if wanted == "" {
 		asked = asked[:min(1, len(asked))]
@@ -143,7 +142,10 @@ func RootProgram(tree fs.FS, asked []string, wanted string) (name string, s Star
 			name, s = pkg, start
 		}
 	}
-	if name == "" {
+	switch {
+	case name == "" && wanted == string(Node) && len(asked) > 0:
+		return asked[0], Start{Kind: Node, Name: wanted}, nil // npx -p PKG node FILE: the words say what it runs
+	case name == "":
 		return "", Start{}, none
 	}
 	return name, s, nil
@@ -254,9 +256,9 @@ func shebang(line string) (Start, error) {
 	if len(words) == 0 || path.Base(words[0]) != "env" {
 		interpreter, argument, _ := strings.Cut(line, " ")
 		if argument = strings.TrimSpace(argument); argument == "" {
-			return interpreted(line, interpreter, nil, nil)
+			return interpreted(line, interpreter, nil)
 		}
-		return interpreted(line, interpreter, []string{argument}, nil)
+		return interpreted(line, interpreter, []string{argument})
 	}
 	words = words[1:]
 	if len(words) > 0 && strings.HasPrefix(words[0], "-S") {
@@ -264,23 +266,19 @@ func shebang(line string) (Start, error) {
 			words = words[1:]
 		}
 	}
-	var env []string
-	for len(words) > 0 && strings.Contains(words[0], "=") && !strings.HasPrefix(words[0], "-") {
-		env, words = append(env, words[0]), words[1:]
+	if len(words) == 0 || strings.ContainsAny(line, `\$#'"`) || strings.Contains(words[0], "=") {
+		return Start{}, fmt.Errorf(`its #! line %q names no program, or has quotes, \, $, # or a variable, which are not supported`, "#!"+line)
 	}
-	if len(words) == 0 || strings.ContainsAny(line, `\$#'"`) {
-		return Start{}, fmt.Errorf(`its #! line %q names no program, or has quotes, \, $ or #, which are not supported`, "#!"+line)
-	}
-	return interpreted(line, words[0], words[1:], env)
+	return interpreted(line, words[0], words[1:])
 }
 
 // interpreted returns the start of a script by its interpreter.
-func interpreted(line, name string, args, env []string) (Start, error) {
+func interpreted(line, name string, args []string) (Start, error) {
 	if slices.Contains([]string{"node", "nodejs"}, path.Base(name)) {
-		return Start{Kind: Node, NodeArgs: args, Env: env}, nil
+		return Start{Kind: Node, NodeArgs: args}, nil
 	}
 	if name == "" || strings.HasPrefix(name, "-") || strings.Contains(name, "/") && !path.IsAbs(name) {
 		return Start{}, fmt.Errorf("its #! line %q names no interpreter, an option of env, or a path below the working directory", "#!"+line)
 	}
-	return Start{Kind: Interpreter, Interpreter: name, InterpreterArgs: args, Env: env}, nil
+	return Start{Kind: Interpreter, Interpreter: name, InterpreterArgs: args}, nil
 }

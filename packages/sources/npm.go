@@ -70,6 +70,20 @@ func (s *Sources) registryOf(name string) (key, registry string) {
 	return "", strings.TrimSuffix(s.Index, "/")
 }
 
+// Apart returns the registry of a package if a login of the user's is for it, and another package comes from another one.
+// Where one registry has both, nothing tells which of them are public.
+func (s *Sources) Apart(from, name string) (registry string) {
+	_, other := s.registryOf(from)
+	_, registry = s.registryOf(name)
+	_, address, _ := strings.Cut(registry, ":")
+	for key := range s.npmLogins {
+		if place, _, _ := strings.Cut(key, ":_"); registry != other && strings.HasPrefix(address+"/", place) {
+			return registry
+		}
+	}
+	return ""
+}
+
 // place returns the path that a setting names, and whether a variable is that setting.
 func (in *reading) place(key string) (file string, chosen bool) {
 	at := slices.IndexFunc(in.said, func(f fact) bool { return f.key == key })

@@ -133,7 +133,7 @@ func (p *Package) use(in *policy.Policy) {
 		in.Command, in.Arguments = outer[0], slices.Concat(outer[1:], []string{p.program.Command}, p.program.Arguments)
 		in.Packages.Outer = len(outer)
 	}
-	in.Packages.Tree, in.Packages.Bin, in.Packages.Env = p.program.Dir, p.program.Bin, p.program.OwnEnv
+	in.Packages.Tree, in.Packages.Bin = p.program.Dir, p.program.Bin
 	var own []policy.EnvRule
 	for _, v := range p.env {
 		name, _, _ := strings.Cut(v, "=")

@@ -166,23 +166,19 @@ mcp-jail: waiting for another download of files: 0 s
 // TestPatience tests how long a client is thought to wait for its first answer.
 func TestPatience(t *testing.T) {
 	for _, tt := range []struct {
-		name, version string
-		want          time.Duration
+		name string
+		want time.Duration
 	}{
-		{"claude-code", "2.1.330", patienceUsual},
-		{"codex-mcp-client", "0.99.0", patienceShort},
-		{"codex-mcp-client", "0.169.0", patienceUsual},
-		{"codex-mcp-client", "1.0.0", patienceUsual},
-		{"codex-mcp-client", "", patienceShort},
-		{"codex-mcp-client", "nightly", patienceShort},
-		{"crush", "0.169.0", patienceShort},
-		{"qwen-cli-mcp-client-x", "1.0.0", patienceShort},
-		{"mcp-jail learn", "1.0.0", patienceOwn},
+		{"claude-code", patienceUsual},
+		{"codex-mcp-client", patienceShort},
+		{"crush", patienceShort},
+		{"qwen-cli-mcp-client-x", patienceShort},
+		{"mcp-jail learn", patienceOwn},
 	} {
 		p := newClientPeek(nil)
-		p.hear(`{"method":"initialize","params":{"clientInfo":{"name":"` + strings.ToUpper(tt.name[:1]) + tt.name[1:] + `","version":"` + tt.version + `"}}}`)
+		p.hear(`{"method":"initialize","params":{"clientInfo":{"name":"` + strings.ToUpper(tt.name[:1]) + tt.name[1:] + `"}}}`)
 		if got := p.patience(); got != tt.want {
-			t.Errorf("%s %s: %s, want %s", tt.name, tt.version, got, tt.want)
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
 		}
 	}
 }

@@ -61,7 +61,6 @@ func (t *Target) findPackage(ctx context.Context) error {
 		t.Warnings = append(t.Warnings, policy.Warning{Code: "engines", Message: program.Unfit, Where: t.Policy.Where})
 	}
 	// The variables that the line sets, and those of the package's data, are added to the host's.
-	// program.OwnEnv is not: mcp-jail takes the variables of the host for the user's.
 	t.Package.env = slices.Clone(program.Env)
 	if !t.Policy.HomeReal {
 		t.Package.env = append(t.Package.env, t.Package.dataVariable(t.home().path())...)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -138,6 +137,8 @@ func Moving(server string, m Message, since time.Duration) string {
 		return "starting " + server + " to list its tools: " + duration(since)
 	case "waiting":
 		return "waiting for another download of " + server + ": " + duration(since)
+	case "looking":
+		return "asking for newer versions of " + server + ": " + duration(since)
 	case "scripts":
 		return "compiling " + server + ": " + duration(since) + " (this can take several minutes)"
 	case "sealing":
@@ -234,7 +235,6 @@ func (e *Error) Error() string { return e.Reason }
 type clientPeek struct {
 	in    io.Reader
 	name  string          // of the client
-	newer bool            // the client waits longer than its older versions
 	token json.RawMessage // for progress; nil if it wants none
 	since time.Time       // when its first message was seen
 }
@@ -257,8 +257,7 @@ func (p *clientPeek) hear(line string) {
 	var first struct {
 		Params struct {
 			ClientInfo struct {
-				Name    string `json:"name"`
-				Version string `json:"version"`
+				Name string `json:"name"`
 			} `json:"clientInfo"`
 			Meta struct {
 				ProgressToken json.RawMessage `json:"progressToken"`
@@ -266,16 +265,14 @@ func (p *clientPeek) hear(line string) {
 		} `json:"params"`
 	}
 	if json.Unmarshal([]byte(line), &first) == nil {
-		info := first.Params.ClientInfo
-		p.name, p.token = strings.ToLower(info.Name), first.Params.Meta.ProgressToken
-		p.newer = strings.Contains(p.name, "codex") && codexWaitsLonger(info.Version)
+		p.name, p.token = strings.ToLower(first.Params.ClientInfo.Name), first.Params.Meta.ProgressToken
 	}
 }
 
 // Most clients wait for 10 to 600 seconds for an answer. mcp-jail must answer before that.
 const (
-	patienceUsual = 24 * time.Second // 30 s: Claude Code, OpenCode, newer Codex
-	patienceShort = 8 * time.Second  // 10 s: older Codex, Crush, qwen mcp list
+	patienceUsual = 24 * time.Second // 30 s: Claude Code, OpenCode
+	patienceShort = 8 * time.Second  // 10 s: Codex before 0.169, Crush, qwen mcp list
 	patienceOwn   = time.Hour        // mcp-jail call and learn, which have a time limit of their own
 )
 
@@ -288,18 +285,9 @@ func (p *clientPeek) patience() time.Duration {
 		return patienceOwn
 	}
 	for _, name := range []string{"codex", "crush", "qwen"} {
-		if strings.Contains(p.name, name) && !p.newer {
+		if strings.Contains(p.name, name) {
 			return patienceShort
 		}
 	}
 	return patienceUsual
-}
-
-// codexWaitsLonger reports whether a version of Codex is known to wait for 30 s. Older ones waited
-// for 10 s.
-func codexWaitsLonger(version string) bool {
-	major, rest, _ := strings.Cut(version, ".")
-	minor, _, _ := strings.Cut(rest, ".")
-	n, err := strconv.Atoi(minor)
-	return err == nil && (n >= 169 || major != "0")
 }

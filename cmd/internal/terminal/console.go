@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -80,6 +81,19 @@ func (c Console) Sayf(format string, args ...any) {
 		line = c.FoldMessages(line)
 	}
 	fmt.Fprintln(c.err, line)
+}
+
+// Slowly calls do, which prints nothing. It says what is done if that takes longer than two seconds.
+func (c Console) Slowly(what string, do func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(2 * time.Second):
+		c.Sayf("%s", what)
+	}
+	return <-done
 }
 
 // WithColours returns c with colours for the streams that are terminals. There are none if

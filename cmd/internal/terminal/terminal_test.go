@@ -1,6 +1,8 @@
 package terminal
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -148,4 +150,19 @@ func TestConsole(t *testing.T) {
 	if got := screen("\x1b[31mred\x1b[0m \x1b[8mhidden"); got != "\x1b[31mred\x1b[0m hidden" {
 		t.Errorf("%q", got)
 	}
+}
+
+// TestSlowly tests that work which goes on is named before it has ended.
+func TestSlowly(t *testing.T) {
+	read, write, err := os.Pipe()
+	testkit.Must(t, err)
+	defer read.Close()
+	defer write.Close()
+	failed := errors.New("it failed")
+	err = New(nil, nil, write).Slowly("counting", func() error {
+		said, _ := bufio.NewReader(read).ReadString('\n')
+		testkit.Equal(t, "said meanwhile", said, "mcp-jail: counting\n")
+		return failed
+	})
+	testkit.Is(t, "the error", err, failed)
 }

@@ -66,8 +66,7 @@ func (r *Removal) Do() error {
 	return errors.Join(append(errs, emptyRemoved(r.host))...)
 }
 
-// removePins removes the entries from the lock file, with the tools that were proposed for them.
-// An entry that was changed since LookStored stays.
+// removePins removes the entries from the lock file. An entry that was changed since LookStored stays.
 func (r *Removal) removePins() error {
 	if len(r.Pins) == 0 {
 		return nil

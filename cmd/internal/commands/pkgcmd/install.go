@@ -324,7 +324,7 @@ func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host 
 	if err == nil {
 		in := &install.Installer{Store: session.PackageStore(host), LockFile: session.LockFile(host), Host: host, Asked: session.AskedLine(waive, i.given.Argv, &line), Own: i.own, Scripts: i.scripts, Untrusted: session.Untrusted(reach, host), Waive: waive}
 		in.Waived = func(plan *confine.Plan) { say(session.Message{Waived: session.WaivedGaps(plan)}) }
-		in.NotUsed = func(line string) { say(session.Message{Waived: []string{line}}) }
+		in.Note = func(line string) { say(session.Message{Waived: []string{line}}) }
 		in.Progress = func(p install.Progress) {
 			alone.progress(p)
 			say(session.Message{Step: string(p.Step), Files: p.Files, Bytes: p.Bytes})

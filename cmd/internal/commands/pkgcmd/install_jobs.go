@@ -120,7 +120,7 @@ func (i *installCmd) prepare(ctx context.Context, j *job) error {
 	}
 	j.installer = i.installer(j.host, t, j.wanted, j.progress.show)
 	j.installer.Waived = func(plan *confine.Plan) { j.progress.board.warn(session.WaivedGaps(plan)) }
-	j.installer.NotUsed = func(line string) { j.progress.board.warn([]string{line}) }
+	j.installer.Note = func(line string) { j.progress.board.warn([]string{line}) }
 	if i.update {
 		if j.update, err = j.installer.Update(ctx, &j.line); err != nil {
 			return err
@@ -181,7 +181,10 @@ func (i *installCmd) finishInstall(c terminal.Console, j *job) {
 	}
 	j.ready(c, what, j.result.Entry, j.tools)
 	for _, name := range j.result.Skipped {
-		c.Printf("  the install script of %s did not run (--install-scripts runs it)\n", show.Line(name))
+		c.Printf("  the install script of %s did not run\n", show.Line(name))
+	}
+	if j.result.Skipped != nil {
+		c.Printf("  To run such scripts, without a network, which can take minutes:\n    mcp-jail install --install-scripts %s\n", show.Line(j.asked))
 	}
 }
 

@@ -102,7 +102,7 @@ func (s *statusCmd) Run(c terminal.Console) error {
 		return x.StoredErr
 	}
 	if s.all || s.remove {
-		x.Stored.Measure()
+		c.Slowly("measuring what is stored: this can take a minute", func() error { x.Stored.Measure(); return nil })
 	}
 	if s.remove {
 		return s.removeStored(c, x)
@@ -173,7 +173,7 @@ func (s *statusCmd) removeStored(c terminal.Console, x *index.Index) error {
 			return err
 		}
 	}
-	err = removal.Do()
+	err = c.Slowly("removing "+cli.SizeText(removal.Bytes())+": this can take a minute", removal.Do)
 	if err == nil && copies {
 		err = wrapping.RemoveBackups(x.Host.StateDir)
 	}
