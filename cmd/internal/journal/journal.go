@@ -86,7 +86,7 @@ func New() *Journal {
 // Event begins a line; Send of it ends it. It returns nil, of which all methods do nothing, if there are too many.
 func (j *Journal) Event(name string) *zerolog.Event {
 	if !j.tokens.Allow() {
-		j.omit(1)
+		j.Omit(1)
 		return nil
 	}
 	return j.Always(name)
@@ -108,7 +108,8 @@ func (j *Journal) Text(s string) string {
 	return show.Cut(show.Line(s), maxText)
 }
 
-func (j *Journal) omit(lines int) {
+// Omit counts lines that are missing.
+func (j *Journal) Omit(lines int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.omitted += lines
@@ -160,7 +161,7 @@ func (j *Journal) Flush() error {
 		return nil
 	}
 	if err != nil {
-		j.omit(bytes.Count(lines, []byte{'\n'}))
+		j.Omit(bytes.Count(lines, []byte{'\n'}))
 	}
 	return err
 }
