@@ -22,10 +22,12 @@ package journal
 import (
 	"bytes"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -47,10 +49,11 @@ const (
 )
 
 const (
-	maxLine = 4 << 10
-	maxText = 200
-	maxFile = 4 << 20
-	burst   = 600 // lines of a session, and then perSecond
+	maxLine  = 4 << 10
+	maxText  = 200
+	maxRules = 8 // of one grant in a line, in which JSON can double each text
+	maxFile  = 4 << 20
+	burst    = 600 // lines of a session, and then perSecond
 	// of them; both bound what a server can push out of the files.
 	perSecond = 10
 )
@@ -71,7 +74,6 @@ type Journal struct {
 	mu      sync.Mutex
 	lines   []byte // to be written
 	omitted int
-	cut     bool // the last write may have left a line without its end
 }
 
 // New returns a Journal that writes nowhere yet.
@@ -84,7 +86,7 @@ func New() *Journal {
 // Event begins a line; Send of it ends it. It returns nil, of which all methods do nothing, if there are too many.
 func (j *Journal) Event(name string) *zerolog.Event {
 	if !j.tokens.Allow() {
-		j.omit(1)
+		j.Omit(1)
 		return nil
 	}
 	return j.Always(name)
@@ -106,7 +108,8 @@ func (j *Journal) Text(s string) string {
 	return show.Cut(show.Line(s), maxText)
 }
 
-func (j *Journal) omit(lines int) {
+// Omit counts lines that are missing.
+func (j *Journal) Omit(lines int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.omitted += lines
@@ -158,7 +161,7 @@ func (j *Journal) Flush() error {
 		return nil
 	}
 	if err != nil {
-		j.omit(bytes.Count(lines, []byte{'\n'}))
+		j.Omit(bytes.Count(lines, []byte{'\n'}))
 	}
 	return err
 }
@@ -181,7 +184,7 @@ func (j *Journal) append(lines []byte) error {
 
 // appendOnce appends lines to the file. again says that the file has become the older one.
 func (j *Journal) appendOnce(dir *private.Dir, lines []byte) (again bool, err error) {
-	f, err := dir.OpenFile(File, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	f, err := dir.OpenFile(File, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return false, err
 	}
@@ -198,11 +201,17 @@ func (j *Journal) appendOnce(dir *private.Dir, lines []byte) (again bool, err er
 		err := dir.Rename(File, oldFile)
 		return err == nil, err
 	}
-	if j.cut {
+	// A full disk can have left a line of any session without its end.
+	last := []byte{'\n'}
+	if size := opened.Size(); size > 0 {
+		if _, err := f.ReadAt(last, size-1); err != nil {
+			return false, err
+		}
+	}
+	if last[0] != '\n' {
 		lines = append([]byte{'\n'}, lines...)
 	}
 	_, err = f.Write(lines)
-	j.cut = err != nil
 	return false, err
 }
 
@@ -216,7 +225,7 @@ func Read(dir *private.Dir) (lines [][]byte, broken int, err error) {
 		for line := range bytes.Lines(text) {
 			switch line = bytes.TrimSpace(line); {
 			case len(line) == 0:
-			case line[0] != '{' || line[len(line)-1] != '}':
+			case line[0] != '{' || !json.Valid(line):
 				broken++
 			default:
 				lines = append(lines, line)
@@ -227,15 +236,17 @@ func Read(dir *private.Dir) (lines [][]byte, broken int, err error) {
 }
 
 // Granted tells that somebody has allowed something: by which command, what, and whether a person could answer there.
-// parent is the program that has started this one.
+// parent is the program that has started this one. Many rules make several lines.
 func (j *Journal) Granted(by string, rules []string, terminal bool) {
-	words := make([]string, len(rules))
-	for i, r := range rules {
-		words[i] = j.Text(r)
+	for some := range slices.Chunk(rules, maxRules) {
+		words := make([]string, len(some))
+		for i, r := range some {
+			words[i] = j.Text(r)
+		}
+		e := j.Event("grant").Str("by", by).Strs("rules", words).Bool("terminal", terminal)
+		if parent, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", os.Getppid())); err == nil {
+			e = e.Str("parent", j.Text(filepath.Base(parent)))
+		}
+		e.Send()
 	}
-	e := j.Event("grant").Str("by", by).Strs("rules", words).Bool("terminal", terminal)
-	if parent, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", os.Getppid())); err == nil {
-		e = e.Str("parent", j.Text(filepath.Base(parent)))
-	}
-	e.Send()
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,6 +47,7 @@ type line struct {
 	Event   string
 	Session string `json:"mcp.session.id"`
 	N       int
+	Rules   []string
 }
 
 // read returns the lines of a directory, each of which must be JSON.
@@ -149,10 +151,33 @@ func TestBroken(t *testing.T) {
 	}
 	testkit.Must(t, os.Remove(name))
 	testkit.Must(t, os.WriteFile(name, []byte(`{"time":"2026`), 0o600)) // as a full disk leaves it
-	j.cut = true
-	j.Event("kept").Send()
-	testkit.Must(t, j.Flush())
-	if lines, broken := read(t, dir); len(lines) != 1 || lines[0].Event != "kept" || broken != 1 {
+	for range 2 {
+		other := in(dir)
+		other.Event("kept").Send()
+		testkit.Must(t, other.Flush())
+	}
+	if lines, broken := read(t, dir); len(lines) != 2 || lines[0].Event != "kept" || broken != 1 {
 		t.Errorf("%v, %d broken", lines, broken)
+	}
+	testkit.Must(t, os.WriteFile(name, []byte(`{"time":"2026{"event":"glued"}`+"\n"), 0o600))
+	if lines, broken := read(t, dir); len(lines) != 0 || broken != 1 {
+		t.Errorf("%v, %d broken", lines, broken)
+	}
+}
+
+// TestManyRules: a grant of many long rules is written down as a whole.
+func TestManyRules(t *testing.T) {
+	dir := t.TempDir()
+	j := in(dir)
+	rules := slices.Repeat([]string{strings.Repeat(`"`, maxText)}, 60)
+	j.Granted("learn", rules, false)
+	testkit.Must(t, j.Flush())
+	found := 0
+	lines, _ := read(t, dir)
+	for _, l := range lines {
+		found += len(l.Rules)
+	}
+	if found != len(rules) || j.Omitted() > 0 {
+		t.Errorf("%d rules, %d lines omitted", found, j.Omitted())
 	}
 }

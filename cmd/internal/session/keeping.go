@@ -39,6 +39,7 @@ type keeping struct {
 	writer  *undo.Writer // nil before the first jail
 	number  int          // of the last call
 	running int          // calls
+	failed  bool         // the journal of undo could not be written
 }
 
 // files returns the files for another process.
@@ -178,6 +179,7 @@ func (k *keeping) end() {
 
 func (k *keeping) write(c undo.Call) {
 	if err := k.writer.BeginCall(c); err != nil {
+		k.failed = true
 		k.Console.Sayf("undo: the journal of server %q cannot be written: %s", k.Name, err)
 	}
 }
@@ -230,10 +232,11 @@ func (k *keeping) changes(log *Log) string {
 	}
 	s, err := k.Store.Session(k.writer.ID())
 	if err != nil {
+		log.changed(nil, false)
 		return ""
 	}
 	events := s.Events(undo.Selection{})
-	log.changed(events)
+	log.changed(events, !s.Damaged && !k.failed)
 	n := len(events)
 	if n == 0 {
 		return ""

@@ -168,10 +168,13 @@ func (l *Log) called(c *mcpproxy.Call, response *mcpproxy.Envelope) {
 	e.Send()
 }
 
-// changed gets what undo knows of the session's changes.
-func (l *Log) changed(events []undo.Event) {
+// changed gets what undo knows of the session's changes, and whether that is all of them.
+func (l *Log) changed(events []undo.Event, whole bool) {
 	if l == nil {
 		return
+	}
+	if !whole {
+		l.journal.Omit(1) // nobody knows how many
 	}
 	for _, c := range events {
 		l.journal.Event("changed").Str("operation", string(c.Operation)).Str("path", l.journal.Text(c.Path)).Send()
@@ -231,9 +234,11 @@ func (l *Log) End(exit confine.Exit, err error) {
 		}
 		e = e.Str("error", "gap").Strs("gaps", axes)
 	case l.by != lifecycle.ByUs:
+	case exit.Why != "":
+		e = e.Str("error", "jail")
 	case exit.Code == terminal.Usage:
 		e = e.Str("error", "usage")
-	case err != nil:
+	case err != nil || exit.Code != 0: // a server that is not ready in time is no error
 		e = e.Str("error", "start")
 	}
 	e.Send()

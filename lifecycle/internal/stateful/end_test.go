@@ -43,21 +43,24 @@ func TestEOF(t *testing.T) {
 }
 
 // TestJailGivesUp: when the jail has ended the server because it could not go on, the
-// diagnosis blames neither the server nor its limits.
+// diagnosis blames neither the server nor its limits, and the log does not say that the server did.
 func TestJailGivesUp(t *testing.T) {
 	t.Parallel()
 	for why, want := range map[string]string{"step supervision failed": "could no longer enforce the policy and ended the server: step supervision failed", "": "memory_mb"} {
 		var record diagnostics.Record
+		var by string
 		f := &sessiontest.Fake{Server: "silent", Why: why}
 		p := begin(t, f, func(s *session.Session) {
 			s.Profile.Limits.MemoryMB = 64
 			s.Sink = func(r diagnostics.Record) { record = r }
+			s.Events = &session.Events{Begun: func(string, string) {}, Tick: func() {}, Ended: func(who string) { by = who }}
 		})
 		p.Send(sessiontest.Initialize)
 		sessiontest.Eventually(t, "a process", func() bool { f.Mu.Lock(); defer f.Mu.Unlock(); return f.Proc != nil })
 		f.Proc.Kill()
 		answer := p.Line()
 		_, stderr, _ := p.Close()
+		testkit.Equal(t, "ended by", by, map[bool]string{true: session.ByServer, false: session.ByUs}[why == ""])
 		recorded := fmt.Sprintf("%+v", record.Diagnoses)
 		for where, said := range map[string]string{"stderr": stderr, "answer": answer, "record": recorded} {
 			if !strings.Contains(said, want) || why != "" && strings.Contains(said, "memory_mb") {

@@ -184,6 +184,9 @@ func (u *upstream) Send(f *mcpproxy.Frame) error {
 func (s *statefulSession) finishRequests(ctx context.Context, ends <-chan os.Signal, how endCause, exit confine.Exit) confine.Exit {
 	if !how.signalled && !how.byClient && !s.client.Gone.IsSet() {
 		s.client.EndedBy = session.ByServer
+		if exit.Why != "" { // the jail has ended it
+			s.client.EndedBy = session.ByUs
+		}
 	}
 	switch {
 	case how.startupTimeout != nil:

@@ -70,12 +70,14 @@ type logLine struct {
 	text []byte
 }
 
-// logSession is what the log says of a session. The first line is the start.
+// logSession is what the log says of a session, or of grants before the first one that is written down. The first line is
+// the start, unless that is lost.
 type logSession struct {
-	of    *index.Server
-	lines []logLine
-	end   *logLine // nil: it has none yet
-	runs  bool
+	of     *index.Server
+	lines  []logLine
+	end    *logLine // nil: it has none yet
+	runs   bool     // a session of the server, of which nobody knows whether it is this one
+	broken bool     // the log has lines that cannot be read, of any session
 }
 
 // Run shows the sessions.
@@ -94,7 +96,7 @@ func (l *logCmd) Run(c terminal.Console) error {
 	}
 	var all []logSession
 	for _, s := range servers {
-		sessions, broken, err := read(x, s)
+		found, broken, err := read(x, s)
 		if err != nil {
 			return err
 		}
@@ -102,11 +104,11 @@ func (l *logCmd) Run(c terminal.Console) error {
 			c.Notef("%s the log of %s has %s that cannot be read", c.Paint(terminal.Yellow, "warning:"), show.Name(s.Name), cli.Plural(broken, "line"))
 		}
 		if last {
-			sessions = sessions[max(0, len(sessions)-1):]
+			found = found[max(0, len(found)-1):]
 		} else {
-			sessions = slices.DeleteFunc(sessions, func(t logSession) bool { return t.lines[0].Time.Before(since) })
+			found = slices.DeleteFunc(found, func(t logSession) bool { return t.lines[0].Time.Before(since) })
 		}
-		all = append(all, sessions...)
+		all = append(all, found...)
 	}
 	slices.SortStableFunc(all, func(a, b logSession) int { return a.lines[0].Time.Compare(b.lines[0].Time) })
 	switch {
@@ -131,7 +133,7 @@ func (l *logCmd) Run(c terminal.Console) error {
 	return nil
 }
 
-// read returns the sessions of a server. A grant from outside is among the lines of the session that began before it.
+// read returns the sessions of a server.
 func read(x *index.Index, s *index.Server) (all []logSession, broken int, err error) {
 	if s.Kept == nil {
 		return nil, 0, nil
@@ -142,6 +144,13 @@ func read(x *index.Index, s *index.Server) (all []logSession, broken int, err er
 	}
 	defer d.Close()
 	lines, broken, err := journal.Read(d.Dir)
+	all, broken = sessions(s, lines, broken, d.Running())
+	return all, broken, err
+}
+
+// sessions returns the sessions that lines are of. A grant from outside is among the lines of the session that began before
+// it. broken is how many lines cannot be read, and runs whether a session of the server does.
+func sessions(s *index.Server, lines [][]byte, broken int, runs bool) (all []logSession, _ int) {
 	for _, text := range lines {
 		line := logLine{text: text}
 		if json.Unmarshal(text, &line) != nil {
@@ -160,10 +169,15 @@ func read(x *index.Index, s *index.Server) (all []logSession, broken int, err er
 			all[at].end = &line
 		}
 	}
-	if len(all) > 0 {
-		all[len(all)-1].runs = d.Running()
+	for i := range all {
+		all[i].runs, all[i].broken = runs, broken > 0
 	}
-	return all, broken, err
+	return all, broken
+}
+
+// isSession reports whether there is anything but grants.
+func (t logSession) isSession() bool {
+	return slices.ContainsFunc(t.lines, func(l logLine) bool { return l.Event != "grant" })
 }
 
 // heading says whose session it was, when, and who ended it.
@@ -178,6 +192,8 @@ func (t logSession) heading(home string) string {
 	}
 	text += ", " + cli.DayText(time.Now(), first.Time)
 	switch {
+	case !t.isSession():
+		text += ", before the first session of the log"
 	case t.end != nil:
 		by := map[string]string{"client": "its client", "server": "the server", "mcp-jail": "mcp-jail"}[t.end.By]
 		text += fmt.Sprintf(" to %s, ended by %s, with status %d", clock(t.end.Time), by, t.end.Exit)
@@ -185,7 +201,7 @@ func (t logSession) heading(home string) string {
 			text += ": " + cli.Plural(t.end.Omitted, "line") + " left out"
 		}
 	case t.runs:
-		text += ", still running"
+		text += ", still running, or mcp-jail was killed"
 	default:
 		text += " to " + clock(t.lines[len(t.lines)-1].Time) + " or later: mcp-jail was killed"
 	}
@@ -251,11 +267,11 @@ func (t logSession) sections(home string) map[string][]string {
 			put("files", strconv.Itoa(i), line.Operation+" "+cli.ShortPath(line.Path, home))
 		}
 	}
-	switch undo := t.lines[0].Undo; { // only a whole log of undo shows that no file was changed
-	case all["files"] != nil:
-	case undo == "" || undo == policy.UndoOff:
+	switch first := t.lines[0]; { // only a whole log of undo shows that no file was changed
+	case all["files"] != nil, !t.isSession():
+	case first.Event == "start" && (first.Undo == "" || first.Undo == policy.UndoOff):
 		put("files", "", "not recorded, because undo is off: mcp-jail help undo")
-	case t.end == nil || t.end.Omitted > 0:
+	case first.Event != "start" || t.broken || t.end == nil || t.end.Omitted > 0:
 		put("files", "", "not known, because lines are missing")
 	default:
 		put("files", "", "none changed where undo looks")
