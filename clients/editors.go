@@ -378,3 +378,52 @@ func zed() Client {
 		Reload: "Zed reads its settings again when they are saved, and starts a server anew whose command changed.",
 	}
 }
+
+func amp() Client {
+	return Client{
+		Name: "amp", Title: "Amp",
+		Hello: []string{"amp*"},
+		Places: []Place{{
+			Scope: User, Format: JSONC, Tables: tables("amp.mcpServers"),
+			Linux: "~/.config/amp/settings.json", MacOS: "~/.config/amp/settings.json", Windows: `%APPDATA%\amp\settings.json`,
+		}},
+		Shapes: []Shape{standard()},
+		Dir:    dirUnknown,
+		Reload: "Start it again.",
+	}
+}
+
+func factory() Client {
+	return Client{
+		Name: "factory", Title: "Factory", Aliases: []string{"droid"},
+		Hello:  []string{"factory*", "droid*"},
+		Places: []Place{everywhere(User, "~/.factory/mcp.json", JSON, tables("mcpServers"))},
+		Shapes: []Shape{standardOff()},
+		Dir:    dirUnknown,
+		Reload: "Start a new session of droid.",
+	}
+}
+
+func antigravity() Client {
+	shape := standardOff()
+	shape.URL = []string{"serverUrl"}
+	return Client{
+		Name: "antigravity", Title: "Antigravity",
+		Hello:  []string{"antigravity*"},
+		Places: []Place{everywhere(User, "~/.gemini/antigravity/mcp_config.json", JSON, tables("mcpServers")), everywhere(User, "~/.gemini/config/mcp_config.json", JSON, tables("mcpServers")).called("newer versions")},
+		Shapes: []Shape{shape},
+		Dir:    dirUnknown,
+		Reload: "Press “Refresh” under Manage MCP Servers, or start Antigravity again.",
+	}
+}
+
+func augment() Client {
+	return Client{
+		Name: "augment", Title: "Augment", Aliases: []string{"auggie"},
+		Hello:  []string{"augment*", "auggie*"},
+		Places: []Place{everywhere(User, "~/.augment/settings.json", JSON, tables("mcpServers"))},
+		Shapes: []Shape{standard()},
+		Dir:    dirUnknown,
+		Reload: "Start a new session of auggie.",
+	}
+}

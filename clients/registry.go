@@ -20,6 +20,7 @@ var all = sync.OnceValue(func() []Client {
 		claudeDesktop(), claudeCode(), cursor(), copilot(), vscode(), codex(), gemini(), qwen(),
 		windsurf(), zed(), cline(), roo(), kilo(), goose(), lmStudio(), openCode(), kiro(),
 		amazonQ(), junie(), continueDev(), warp(), crush(), jp(),
+		amp(), factory(), antigravity(), augment(),
 	}
 })
 

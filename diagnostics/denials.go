@@ -41,10 +41,19 @@ func recorded(c *analysis.Case, lines []string) (found []analysis.Finding) {
 // lines name it, or name nothing else.
 func sureOf(lines []string, d policy.Denial, most Attribution) Attribution {
 	isOther := func(n words.Name) bool { return n.Kind == words.Path || n.Kind == words.Host }
+	if isAnswered(d) {
+		return most
+	}
 	if most == Certain && d.Axis != policy.AxisLimits && !mentions(lines, d) && (slices.ContainsFunc(words.Names(lines), isOther) || slices.ContainsFunc(lines, words.OwnFault)) {
 		return Likely
 	}
 	return most
+}
+
+// isAnswered reports whether mcp-jail has answered in place of a host, or ended the connection: what failed then says no
+// more than that.
+func isAnswered(d policy.Denial) bool {
+	return d.Axis == policy.AxisNet && d.Reason != "" && d.Reason != policy.DeniedNotGranted
 }
 
 func sameGrant(a, b analysis.Finding) bool {
@@ -76,8 +85,8 @@ func mentions(lines []string, d policy.Denial) bool {
 // own, or with a variable that it asks for, has another cause.
 func fits(lines []string, d policy.Denial) bool {
 	fault, _ := words.FaultOf(lines)
-	if d.Axis == policy.AxisNet && d.Reason != "" && d.Reason != policy.DeniedNotGranted {
-		return true // mcp-jail has answered in place of the host, or ended the connection
+	if isAnswered(d) {
+		return true
 	}
 	asks := func(n words.Name) bool { return n.Kind == words.Variable && strings.Contains(n.Text, "_") }
 	if fault == words.NoFault && (slices.ContainsFunc(lines, words.OwnFault) || slices.ContainsFunc(words.Names(lines), asks)) {

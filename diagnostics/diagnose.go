@@ -426,7 +426,10 @@ func worded(c *analysis.Case, f analysis.Finding) analysis.Finding {
 		return f
 	}
 	f.Fix = ""
-	if p := f.Hint.Proposal; p.Source == change.Said && p.HoldsVariables() {
+	switch p := f.Hint.Proposal; {
+	case p.Is(policy.WhyListing):
+		f.Fix = "one process for all that it does has rules: " + show.Typed("mcp-jail grant", c.Evidence.Server) + " --remove --per-call"
+	case p.Source == change.Said && p.HoldsVariables():
 		f.Fix = "to allow it all the same, name it: " + show.Typed("mcp-jail grant", c.Evidence.Server) + " " + change.AsTyped(p.Object.Words())
 	}
 	return f

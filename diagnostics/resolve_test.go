@@ -130,7 +130,7 @@ func TestRefusedProposal(t *testing.T) {
 		"":                      "grant --read ~/notes/a.md",
 		policy.WhyWouldNotStart: "mcp-jail does not suggest allowing it, because the server would not start with it: it says",
 		policy.WhyGivesMore:     "mcp-jail does not suggest allowing it: it would also change what the server may do with \"it says",
-		policy.WhyListing:       "set stateful = true",
+		policy.WhyListing:       " --remove --per-call",
 		policy.WhyNoRule:        "only a rule that the user writes",
 		policy.WhyDenied:        "leave out it says",
 	} {

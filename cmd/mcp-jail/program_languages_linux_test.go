@@ -121,13 +121,19 @@ func TestNpmInstall(t *testing.T) {
 	checkRecipe(t, packages, useRun("sh", "-ec", strings.ReplaceAll(source(t, "npm.sh"), "REGISTRY", site.URL)))
 }
 
-// TestNpxInstalled starts a package that is installed in the workspace. The workspace
-// needs a rule with execute, since its programs are not in the baseline.
+// TestNpxInstalled starts a package that is installed in the workspace, by the path that the error names: npx would start
+// that one, and not the registry's. The workspace needs a rule with execute, since its programs are not in the baseline.
 func TestNpxInstalled(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
 	w := newWorld(t)
-	s := open(t, w.jail("--workspace", os.Getenv("MCPJAIL_SERVERS"), "--read", ".", "--execute", ".", "--", "npx", "mcp-server-sequential-thinking"), nil)
+	servers := os.Getenv("MCPJAIL_SERVERS")
+	program := filepath.Join(servers, "node_modules", ".bin", "mcp-server-sequential-thinking")
+	refused, _ := w.jail("--workspace", servers, "--read", ".", "--execute", ".", "--", "npx", "mcp-server-sequential-thinking").CombinedOutput()
+	if !strings.Contains(string(refused), program) {
+		t.Errorf("%s", refused)
+	}
+	s := open(t, w.jail("--workspace", servers, "--read", ".", "--execute", ".", "--", program), nil)
 	if tools := s.tools(); len(tools) != 1 {
 		t.Errorf("tools: %q", tools)
 	}

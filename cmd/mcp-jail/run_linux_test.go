@@ -70,7 +70,7 @@ func TestLogBelieved(t *testing.T) {
 	}
 	must(t, os.MkdirAll(filepath.Join(home, "project", ".git", "hooks"), 0o700))
 	must(t, os.Symlink(filepath.Join(home, "project", ".git"), filepath.Join(home, "project", "link")))
-	for name, text := range map[string]string{".bashrc": "# mine\n", "notes": "mine\n", "short": "{", "log": `{"level":"info"}` + "\n", "empty": ""} {
+	for name, text := range map[string]string{".bashrc": "# mine\n", "notes": "mine\n", "short": "{", "log": `{"time":"2026-11-30T10:00:00Z"}` + "\n", "empty": ""} {
 		must(t, os.WriteFile(filepath.Join(home, name), []byte(text), 0o600))
 	}
 	for _, c := range testkit.Table[struct{ log, refused string }](t, "logs.txt") {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ func TestUndoRandom(t *testing.T) {
 	for seed := range uint64(rounds(8, 400)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w, r := newWorld(t), rand.New(rand.NewPCG(seed, 5))
+			t.Cleanup(func() { exec.Command("chmod", "-R", "u+rwx", w.work).Run() })
 			w.plant(t, w.work, map[string]string{"a": "1", "b": "2", "d/a": "3", "d/e/b": "4", "d/e/c": "5", "f/": "", "m/n": "6", "m/o": "7"})
 			must(t, os.Symlink("d", filepath.Join(w.work, "l")))
 			keys := []string{"undo = \"session\"\n", "undo = \"call\"\n", "stateful = false\nundo = \"session\"\n"}[r.IntN(3)]

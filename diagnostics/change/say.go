@@ -182,7 +182,7 @@ func Because(r policy.Reason, name string) string {
 	case policy.WhyNoRule:
 		return "no flag allows " + name
 	case policy.WhyListing:
-		return "the tools are listed under the default policy, which no grant changes"
+		return "no rule is for the process that lists the tools"
 	case policy.WhyWouldNotStart:
 		return "the server would not start with it: " + show.Line(names[0])
 	case policy.WhyGivesMore:
@@ -221,7 +221,7 @@ func (p Proposal) Refused() string {
 	case p.Denial() != "":
 		return "leave out " + p.Denial() + ", if the server may have " + show.InSentence(p.Object.Name())
 	case p.Is(policy.WhyListing):
-		return "its tools are listed under the default policy, which no grant changes: set stateful = true"
+		return because
 	case p.Is(policy.WhyNoRule):
 		return "only a rule that the user writes allows it"
 	}
@@ -234,7 +234,7 @@ func (p Proposal) HoldsVariables() bool {
 }
 
 func givesControl(place string) string {
-	return " gives control of " + place + ", which decides what a jail grants, or what runs outside it"
+	return " gives control of " + place + ", which programs outside the jail trust or obey"
 }
 
 // Table returns rows in words: what a thing is, and what a server may do with it now and then. Of a host with both usual

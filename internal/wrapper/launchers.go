@@ -26,6 +26,7 @@ const (
 	useUvx       = "Start the package with uvx PACKAGE, which mcp-jail fetches once and pins"
 	compile      = "compiles what it runs, and downloads what is missing for that"
 	fetchPackage = "downloads its package"
+	findsTool    = "looks for a version of a tool in your home folder"
 )
 
 // launchers are the programs of docs/packages.md, "What mcp-jail does not download", after the four that it
@@ -58,6 +59,10 @@ var launchers = []Launcher{
 		Instead: "Make the environment once: uv sync, and start .venv/bin/PROGRAM of the project"},
 	{Name: "poetry run", Local: true, Does: "uses an environment outside the project, which the jail does not have",
 		Instead: "Make the environment once: poetry install, and start the program below the directory that poetry env info --path prints"},
+
+	{Name: "mise exec", Local: true, fetches: "@", Does: findsTool, Instead: "Write the path that mise which PROGRAM prints in place of the program"},
+	{Name: "mise x", Local: true, fetches: "@", Does: findsTool, Instead: "Write the path that mise which PROGRAM prints in place of the program"},
+	{Name: "fnm exec", Local: true, Does: findsTool, Instead: "Write the path that fnm exec which node prints in place of node"},
 
 	{Name: "op run", Secret: []string{"op", "read", "op://VAULT/ITEM/FIELD"}},
 	{Name: "doppler run", Secret: []string{"doppler", "secrets", "get", "NAME", "--plain"}},

@@ -163,10 +163,9 @@ func (s *Server) writeWords() {
 	}
 }
 
-// saysDefault reports whether the table has the word for the workspace alone, and it says what holds
-// without a table.
-func (a *Access) saysDefault() bool {
-	return a.workspace() == "write" && a.Fs == nil && a.Net == nil && a.Inbound == nil && a.Env == nil && a.Commands == nil && a.SensitivePaths == nil
+// isWord reports whether the table has the word for the workspace alone.
+func (a *Access) isWord() bool {
+	return a.Workspace != "" && a.Fs == nil && a.Net == nil && a.Inbound == nil && a.Env == nil && a.Commands == nil && a.SensitivePaths == nil
 }
 
 // strategy says how a list of a later layer joins the earlier one.
@@ -382,7 +381,7 @@ func (s *Server) checkScope(key string) (ps policy.Problems) {
 		}
 		return ps
 	}
-	if s.Access.isDeclared() && !s.Access.saysDefault() {
+	if s.Access.isDeclared() && !s.Access.isWord() {
 		tool := "TOOL"
 		if len(names) > 0 {
 			tool = show.Key(names[len(names)-1]) // not "*"

@@ -35,7 +35,7 @@ func (e *UnknownServerError) Error() string {
 
 // Policy returns the policy of a server. tool names a tool of a stateless server. "" means
 // the whole of a stateful server; for a stateless one it means the process that lists the
-// tools, which has the default policy. The presets of all servers must be laid below them
+// tools, which has the word for the workspace alone. The presets of all servers must be laid below them
 // before: see [Config.LayBelow].
 func (c *Config) Policy(server, tool string) (*policy.Policy, error) {
 	s := c.Servers[server]
@@ -141,31 +141,38 @@ func (c *Config) inForce(s *Server) (with *Server, d *Defaults, ws []policy.Warn
 	return s, c.Defaults, nil
 }
 
-// toolAccess returns the access table of a tool. If the tool's own table only takes away, and has no word for the
-// workspace, it is added to the table for all tools. Otherwise it takes the place of that table, whose sensitive
-// paths stay, and whose denials of files do if it has no rules.
-func (s *Server) toolAccess(tool string) *Access {
-	var all, own *Access
-	if t := s.Tools[AnyTool]; t != nil {
-		all = t.Access
+// toolAccess returns the access table of a tool: below its own there is the one for all tools, and below that the word for
+// the workspace which the server has for its processes.
+func (s *Server) toolAccess(tool string) (out *Access) {
+	if !s.IsStateful() {
+		out = s.Access
 	}
-	if t := s.Tools[tool]; t != nil {
-		own = t.Access
+	for _, name := range slices.Compact([]string{AnyTool, tool}) {
+		if t := s.Tools[name]; t != nil {
+			out = t.Access.over(out)
+		}
 	}
+	return out
+}
+
+// over returns a table with another one below it. If it only takes away, and has no word for the workspace, it is added to
+// the other one. Otherwise it takes the place of that, whose sensitive paths stay, and whose denials of files do if it has
+// no rules.
+func (a *Access) over(below *Access) *Access {
 	switch {
-	case own == nil || all == nil:
-		return cmp.Or(own, all)
-	case own.word() != "":
-		with := *own
-		with.SensitivePaths = slices.Concat(all.SensitivePaths, own.SensitivePaths)
-		if !own.hasRules() { // a word alone lifts no denial
-			with.Fs = slices.Concat(slices.DeleteFunc(slices.Clone(all.Fs), func(r policy.FsRule) bool { return r.Deny == 0 }), own.Fs)
+	case a == nil || below == nil:
+		return cmp.Or(a, below)
+	case a.word() != "":
+		with := *a
+		with.SensitivePaths = slices.Concat(below.SensitivePaths, a.SensitivePaths)
+		if !a.hasRules() { // a word alone lifts no denial
+			with.Fs = slices.Concat(slices.DeleteFunc(slices.Clone(below.Fs), func(r policy.FsRule) bool { return r.Deny == 0 }), a.Fs)
 		}
 		return &with
 	}
 	with := &Access{}
-	with.overlay(all)
-	with.overlay(own)
+	with.overlay(below)
+	with.overlay(a)
 	return with
 }
 
@@ -246,6 +253,13 @@ func (c *Config) HasAnyTool(server string) bool {
 	s := c.Servers[server]
 	declared := func(t *Tool) bool { return t != nil && t.Access.isDeclared() }
 	return s != nil && (declared(s.Tools[AnyTool]) || !s.IsStateful() && declared(c.narrowing[server].tool(AnyTool)))
+}
+
+func (t *Tool) access() *Access {
+	if t == nil {
+		return nil
+	}
+	return t.Access
 }
 
 func (s *Server) tool(name string) *Tool {

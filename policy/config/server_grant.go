@@ -70,13 +70,7 @@ func (g Grants) split() (a Access, variables []policy.EnvRule) {
 func (g Grants) makeAccess(s *Server) *Access {
 	at := &s.Access
 	if g.Tool != "" {
-		if s.Tools == nil {
-			s.Tools = map[string]*Tool{}
-		}
-		if s.Tools[g.Tool] == nil {
-			s.Tools[g.Tool] = &Tool{Name: g.Tool}
-		}
-		at = &s.Tools[g.Tool].Access
+		at = &s.setTool(g.Tool).Access
 	}
 	has := *at
 	if g.Tool != "" && has.word() == "" {
@@ -87,6 +81,17 @@ func (g Grants) makeAccess(s *Server) *Access {
 	}
 	(*at).Workspace = (*at).workspace()
 	return *at
+}
+
+// setTool returns the table of a tool, which may be new.
+func (s *Server) setTool(name string) *Tool {
+	if s.Tools == nil {
+		s.Tools = map[string]*Tool{}
+	}
+	if s.Tools[name] == nil {
+		s.Tools[name] = &Tool{Name: name}
+	}
+	return s.Tools[name]
 }
 
 // addPath adds a rule for a path. Rules for one path are one.
@@ -279,6 +284,18 @@ func (s *Server) Since(before *Server) (more *Server, gone []string) {
 	}
 	more.Variables = addedTo(before.Variables, s.Variables, sameEnv, func(r policy.EnvRule) string { return r.Where }, &gone)
 	more.Access = s.Access.since(before.Access, &gone)
+	if s.IsStateful() != before.IsStateful() {
+		is := s.IsStateful()
+		more.Stateful = &is
+		if word := s.Access.workspace(); more.Access == nil && (before.Access == nil || before.Access.Workspace != word) {
+			more.Access = &Access{Workspace: word}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(before.Tools)) {
+		if t := before.Tools[name]; t.Access != nil && s.Tools[name].access() == nil {
+			gone = append(gone, t.Access.Where)
+		}
+	}
 	for name, t := range s.Tools {
 		was := cmp.Or(before.Tools[name], &Tool{})
 		now := &Tool{Name: name, Access: t.Access.since(was.Access, &gone)}

@@ -27,6 +27,7 @@ type grantCmd struct {
 	server, tool string
 	tools        []string // as they were typed
 	last, remove bool
+	perCall      bool
 	dryRun, yes  bool
 }
 
@@ -62,6 +63,7 @@ mistake, or the server could not start with it.`
 	cmd.Flags().BoolVar(&g.remove, "remove", false, "Take the flags away, in place of adding them")
 	cli.AddFlags(cmd, g.taken()...)
 	cli.AddFlags(cmd, cmdline.Flag{Name: "tool", Value: "NAME", Many: &g.tools, Usage: `Switch it on, or off with --remove. Beside rules: only for it`})
+	cmd.Flags().BoolVar(&g.perCall, "per-call", false, "Give each call a process of its own, or one to all with --remove")
 	cmd.Flags().BoolVar(&g.dryRun, "dry-run", false, "Show what would change, and change nothing")
 	cmd.Flags().BoolVar(&g.yes, "yes", false, "Write the file without asking, for scripts")
 	return cmd
@@ -77,13 +79,15 @@ func (g *grantCmd) check(words []string) error {
 	switch {
 	case g.server == "":
 		return terminal.UsageErrorf("name a server. To see your servers:\n  mcp-jail status")
+	case g.perCall && (g.last || len(words) > 0 || len(g.tools) > 0):
+		return terminal.UsageErrorf("--per-call is about the whole server: leave the other flags out")
 	case g.last && len(words) > 0:
 		return terminal.UsageErrorf("--last takes the grants from the last failure: leave %s out, or --last", words[0])
 	case g.last && g.remove:
 		return terminal.UsageErrorf("--last cannot be taken back: name the flags that --remove takes away")
 	case len(g.tools) > 1 && (g.last || len(words) > 0):
 		return terminal.UsageErrorf("rules are for one tool: name one with --tool")
-	case g.remove && len(words) == 0 && len(g.tools) == 0:
+	case g.remove && len(words) == 0 && len(g.tools) == 0 && !g.perCall:
 		return terminal.UsageErrorf("say what to take back, such as --read PATH, --net HOST or --env NAME")
 	}
 	return nil
@@ -107,6 +111,8 @@ func (g *grantCmd) Run(c terminal.Console) error {
 	e.remove = g.remove
 	how := How{Yes: g.yes, DryRun: g.dryRun, Named: g.last, By: "grant" + map[bool]string{true: " --last"}[g.last] + map[bool]string{true: " --remove"}[g.remove]}
 	switch {
+	case g.perCall:
+		return e.setPerCall(c, how)
 	case !g.last && len(words) == 0 && len(g.tools) > 0:
 		return e.switchTools(c, g.tools, how)
 	case !g.last && len(words) == 0:

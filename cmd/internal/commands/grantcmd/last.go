@@ -215,6 +215,9 @@ func (e *Edit) wants(c terminal.Console, l lacked, how *How, only bool) (bool, e
 		if l.Verdict() == change.Never && l.Source == change.Recorded { // a mere word of the server leads to no command for a key
 			text += " To allow it all the same, name it:\n  " + e.Command(l.Tool, e.Whole(l.Object).Words())
 		}
+		if l.Is(policy.WhyListing) {
+			text += " One process for all that it does has rules:\n  " + e.Command("", []string{"--remove", "--per-call"})
+		}
 		e.left = append(e.left, text)
 		return false, nil
 	}

@@ -73,27 +73,27 @@ func (e *Edit) sayRunning(c terminal.Console, how How) []string {
 }
 
 // takesEffect tells the sessions of the server, if the user has typed the answer, and says when the policy holds.
-func (e *Edit) takesEffect(c terminal.Console) string {
+func (e *Edit) takesEffect(c terminal.Console, done string) string {
 	switch {
 	case !e.runs:
-		return e.nextStart()
+		return done + e.nextStart()
 	case !e.typed:
-		return show.Name(e.word) + " runs now, and has it from its next start on. " + e.nextStart()
+		return done + show.Name(e.word) + " runs now, and has it from its next start on. " + e.nextStart()
 	}
-	return e.restart(c)
+	return e.restart(c, done)
 }
 
 // restart has the sessions that run start the server again, and says what has become of that.
-func (e *Edit) restart(c terminal.Console) string {
+func (e *Edit) restart(c terminal.Console, done string) string {
 	who, files := show.Name(e.word), e.was[""].target.Written()
 	for _, now := range e.now { // of each tool, the same files
 		files = now.target.Written()
 	}
 	wish, err := records.WishRestart(e.host, e.was[""].target.Policy.KeptName(), e.runsAs, files)
 	if err != nil {
-		return fmt.Sprintf("%s runs now, and cannot be told: %s. %s", who, show.Line(err.Error()), e.nextStart())
+		return fmt.Sprintf("%s%s runs now, and cannot be told: %s. %s", done, who, show.Line(err.Error()), e.nextStart())
 	}
-	c.PrintText("Starting " + who + " again …\n")
+	c.PrintText(done + "Starting " + who + " again …\n")
 	of, runs := diagnostics.Restart{}, true
 	e.poll(outcomePatience, func(r diagnostics.Record) bool {
 		if r.Restart != nil && r.Restart.Wish == wish {
@@ -147,6 +147,6 @@ func (e *Edit) offer(c terminal.Console, yes bool) error {
 	if err := cli.Confirm(context.Background(), c, "Start it again?"); err != nil {
 		return err
 	}
-	c.PrintText(e.restart(c) + "\n")
+	c.PrintText(e.restart(c, "") + "\n")
 	return nil
 }

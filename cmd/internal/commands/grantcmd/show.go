@@ -307,14 +307,21 @@ func (e *Edit) commit(c terminal.Console, by string) error {
 		if e.remove {
 			done = "Taken back."
 		}
-		c.PrintText(c.Paint(terminal.Green, done) + " ")
-		c.PrintText(e.takesEffect(c) + "\n")
+		c.PrintText(e.takesEffect(c, c.Paint(terminal.Green, done)+" ") + "\n")
 	}
 	return err
 }
 
 // nextStart says what the user does so that the policy holds.
 func (e *Edit) nextStart() string {
+	if !e.was[""].target.Policy.Stateful {
+		return "The next call of a tool has it."
+	}
+	return e.nextSession()
+}
+
+// nextSession says how a session of the server begins in which a change holds.
+func (e *Edit) nextSession() string {
 	who := show.Name(e.word)
 	var in []string
 	for i, client := range e.starters {
@@ -323,8 +330,6 @@ func (e *Edit) nextStart() string {
 		}
 	}
 	switch {
-	case !e.was[""].target.Policy.Stateful:
-		return "The next call of a tool has it."
 	case len(in) == 0:
 		return "The next session of " + who + " has it."
 	case len(in) == 1:

@@ -3,6 +3,7 @@ package grantcmd
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
@@ -40,34 +41,40 @@ func (e *Edit) switchTools(c terminal.Console, tools []string, how How) (err err
 	if e.remove {
 		means = "Clients do not see what is off, and calls of it are refused."
 	}
+	if isNew, err := e.replace(c, how, []string{means}, func(f *config.ServerFile) (*config.ServerFile, error) { return e.switched(f, tools) }); !isNew || err != nil {
+		return err
+	}
+	var words []string
+	for _, tool := range tools {
+		words = append(words, change.AsTyped([]string{"--tool", tool}))
+	}
+	session.LogGrant(c, e.host, e.was[""].target.Policy, how.By, words)
+	c.PrintText(c.Paint(terminal.Green, "Done.") + " A session that runs has it within a second.\n")
+	return nil
+}
+
+// replace asks, and puts e.File in the place of the file of the server. changed makes it anew, from the file as it is then.
+// isNew is false where nothing was to be written.
+func (e *Edit) replace(c terminal.Console, how How, means []string, changed func(*config.ServerFile) (*config.ServerFile, error)) (isNew bool, err error) {
 	switch {
 	case string(e.File.Encode()) == string(e.before.Encode()):
 		c.PrintText("Nothing to change.\n")
-		return nil
+		return false, nil
 	case e.isTable():
-		return e.writeOut(c, how, []string{means})
+		return false, e.writeOut(c, how, means)
 	}
-	c.Printf("\n%s\n\n", terminal.Hang("", "", means+" This is saved in "+e.Short(e.File.Path)+".", c.TextColumns()))
+	c.Printf("\n%s\n\n", terminal.Hang("", "", strings.Join(append(means, "This is saved in "+e.Short(e.File.Path)+"."), " "), c.TextColumns()))
 	switch {
 	case how.DryRun:
 		c.Printf("Nothing was changed (--dry-run).\n")
-		return nil
+		return false, nil
 	case !how.Yes:
 		if err := cli.Confirm(context.Background(), c, "Do this?"); err != nil {
-			return err
+			return false, err
 		}
 	}
-	err = config.ChangeServers(e.host.ConfigDir, func(files []*config.ServerFile, broken []error) ([]*config.ServerFile, error) {
-		changed, err := e.switched(e.in(files), tools) // others may have changed it meanwhile
-		return append(slices.DeleteFunc(files, func(f *config.ServerFile) bool { return err == nil && f.Path == changed.Path }), changed), err
+	return true, config.ChangeServers(e.host.ConfigDir, func(files []*config.ServerFile, broken []error) ([]*config.ServerFile, error) {
+		f, err := changed(e.in(files)) // others may have changed it meanwhile
+		return append(slices.DeleteFunc(files, func(o *config.ServerFile) bool { return err == nil && o.Path == f.Path }), f), err
 	})
-	if err == nil {
-		var words []string
-		for _, tool := range tools {
-			words = append(words, change.AsTyped([]string{"--tool", tool}))
-		}
-		session.LogGrant(c, e.host, e.was[""].target.Policy, how.By, words)
-		c.PrintText(c.Paint(terminal.Green, "Done.") + " A session that runs has it within a second.\n")
-	}
-	return err
 }

@@ -112,12 +112,10 @@ func (p *planCmd) resolveEntry(s *index.Server) (t *session.Target, e *index.Ent
 	switch e, err = s.JailedEntry(p.serverName); {
 	case err != nil:
 		return nil, nil, err
-	case p.tool != "":
-		return nil, nil, terminal.UsageErrorf("--tool %s is for a configured server; %s is wrapped, and has one process for all tools", p.tool, p.serverName)
 	case given != "":
 		return nil, nil, terminal.UsageErrorf("%s is for a command after --; the flags of %s are in the file of its client. With more flags:\n  %s", given, p.serverName, e.PlanLine(p.PolicyFlags.Words()))
 	}
-	if t, err = e.Load(p.Waive); err == nil {
+	if t, err = e.LoadWith(nil, p.Waive, p.tool); err == nil {
 		err = t.Resolve()
 	}
 	return t, e, err
