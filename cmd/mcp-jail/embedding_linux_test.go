@@ -180,7 +180,7 @@ func TestLogCalls(t *testing.T) {
 	if made["off"] < calls || made["on"] > made["off"]+calls/4 { // once a second the lines are written
 		t.Errorf("%d calls: %v", calls, made)
 	}
-	if got := w.output(t, "log", "on"); !strings.Contains(got, "missing  ") || !strings.Contains(got, "x ") {
+	if got := w.output(t, "log", "on"); !strings.Contains(got, " lines left out") || !strings.Contains(got, "calls    x 6") {
 		t.Error(got)
 	}
 	testkit.Equal(t, "off", pathExists(filepath.Join(w.home, ".local/state/mcp-jail/servers/off/log.jsonl")), false)
