@@ -247,7 +247,7 @@ func TestReloadStateless(t *testing.T) {
 	const problem = `:5: servers.s.nonsense is not a known key`
 	testkit.Eventually(t, "a warning of each call", func() bool { // which stderr may have after the answer
 		said := s.stderr.String()
-		return strings.Count(said, problem) == 4 && strings.Contains(said, `: server "s" goes on with the configuration of `)
+		return strings.Count(said, problem) >= 4 && strings.Contains(said, `: server "s" goes on with the configuration of `)
 	})
 
 	must(t, os.Remove(file)) // the server is gone from its configuration
