@@ -66,7 +66,7 @@ func (r *Restorer) Run() (id string, err error) {
 	return id, nil
 }
 
-// isOurs reports whether what is at the path of a step that has failed, half done perhaps, is nobody else's.
+// isOurs reports whether the undo itself left what is at the path of a failed step.
 func (w *work) isOurs(s *Step) bool {
 	if s.Err == errChanged || s.begun {
 		return s.Err != errChanged

@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// TestReplaceAccessList tests that nobody may read a file because of a list that it had, or that its directory gives.
+// TestReplaceAccessList: a file with an access list, or in a directory that gives it one, is not replaced.
 func TestReplaceAccessList(t *testing.T) {
 	// user::rw-, user:1:rw-, group::---, mask::rw-, other::---
 	list := []byte("\x02\x00\x00\x00\x01\x00\x06\x00\xff\xff\xff\xff\x02\x00\x06\x00\x01\x00\x00\x00\x04\x00\x00\x00\xff\xff\xff\xff\x10\x00\x06\x00\xff\xff\xff\xff\x20\x00\x00\x00\xff\xff\xff\xff")

@@ -73,8 +73,8 @@ func TestEmbedding(t *testing.T) {
 	}
 }
 
-// TestLogDescriptor: a reader that does not read costs nobody, the server does not get the descriptor, and what is no file
-// is refused before mcp-jail opens anything.
+// TestLogDescriptor: a reader that does not read delays no call, the server does not get the descriptor, and mcp-jail
+// refuses what is no file before it opens anything.
 func TestLogDescriptor(t *testing.T) {
 	w := newWorld(t)
 	r, theirs, err := os.Pipe()

@@ -235,7 +235,7 @@ func Read(dir *private.Dir) (lines [][]byte, broken int, err error) {
 	return lines, broken, err
 }
 
-// Granted tells that somebody has allowed something: by which command, what, and whether a person could answer there.
+// Granted writes down a grant: the command, its rules, and whether the command had a terminal.
 // parent is the program that has started this one. Many rules make several lines.
 func (j *Journal) Granted(by string, rules []string, terminal bool) {
 	for some := range slices.Chunk(rules, maxRules) {

@@ -153,7 +153,7 @@ func (f *Followed) refresh() lifecycle.Refreshed {
 	wished = f.wished() || wished || f.waits
 	after, err := before.source.again()
 	if err == nil && !slices.Equal(*f.tools.Load(), after.Policy.Tools) {
-		f.tools.Store(&after.Policy.Tools) // no process has to know it, so nothing waits for another one
+		f.tools.Store(&after.Policy.Tools) // mcp-jail enforces them, so the process can stay
 	}
 	unseen := ""
 	if err == nil && wished {

@@ -37,7 +37,7 @@ type Log struct {
 
 	// The goroutine of the record alone uses them.
 	err     error  // why lines are lost
-	by      string // who has ended the session
+	by      string // see lifecycle.Events.Ended
 	denials []policy.Denial
 	refused map[[5]string]int    // counts that were told
 	hosts   []policy.HostTraffic // that were told
@@ -128,7 +128,7 @@ func (l *Log) granted(by string, words []string) {
 	}
 }
 
-// LogGrant writes down, outside of a session, that somebody has allowed a server something by a command.
+// LogGrant writes down a grant that a command makes outside of a session.
 func LogGrant(c terminal.Console, host hostfs.Host, p *policy.Policy, by string, rules []string) {
 	if !p.Log {
 		return
@@ -174,15 +174,14 @@ func (l *Log) changed(events []undo.Event, whole bool) {
 		return
 	}
 	if !whole {
-		l.journal.Omit(1) // nobody knows how many
+		l.journal.Omit(1) // undo does not know how many there are
 	}
 	for _, c := range events {
 		l.journal.Event("changed").Str("operation", string(c.Operation)).Str("path", l.journal.Text(c.Path)).Send()
 	}
 }
 
-// tell writes what was refused and reached since the last time. What is told already is told again at the end, with its
-// counts.
+// tell writes a line for each new refusal and host. At the end it writes them once more, with their counts.
 func (l *Log) tell(end bool) {
 	for _, d := range l.denials {
 		key := [5]string{string(d.Axis), d.Operation, d.Target, string(d.Reason), d.Tool}

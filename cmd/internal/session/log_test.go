@@ -18,8 +18,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/undo"
 )
 
-// TestLogHasNoToken: a token that the server has does not reach the log, in whatever it writes it, and no text makes
-// another event.
+// TestLogHasNoToken: no form of a token that the server has reaches the log, and no text of the server makes an event.
 func TestLogHasNoToken(t *testing.T) {
 	const token = "Sup3rS3cretTokenOfTickets"
 	forms := map[string]string{

@@ -103,8 +103,8 @@ type Events struct {
 	// Called gets each use of a tool, resource or prompt that has its answer, was cancelled or is lost, as
 	// mcpproxy.Pending.Left does. Several goroutines call it.
 	Called func(c *mcpproxy.Call, response *mcpproxy.Envelope)
-	// Tick is called once a second, and Ended once, after the last Sink, with who has ended the session: ByClient,
-	// ByServer or ByUs. The goroutine of Sink calls them.
+	// The goroutine of Sink calls Tick once a second, and Ended once, after the last Sink. by is ByClient, ByServer or
+	// ByUs.
 	Tick  func()
 	Ended func(by string)
 }

@@ -29,7 +29,7 @@ type clientRequest struct {
 	cancel     context.CancelFunc
 	kept       *answers.Request // what its answer may be kept as; nil: nothing
 
-	response  *mcpproxy.Envelope // of the worker; nil: it had none. It and cancelled are for who has claimed the request
+	response  *mcpproxy.Envelope // of the worker; nil: it had none. Only the goroutine that claimed the request uses it and cancelled
 	cancelled bool
 }
 

@@ -76,7 +76,7 @@ type logSession struct {
 	of     *index.Server
 	lines  []logLine
 	end    *logLine // nil: it has none yet
-	runs   bool     // a session of the server, of which nobody knows whether it is this one
+	runs   bool     // a session of the server runs, perhaps another one
 	broken bool     // the log has lines that cannot be read, of any session
 }
 
