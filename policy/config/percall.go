@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // SetPerCall gives each call of a tool a process of its own, with the rules that the server has, or all of them one process
 // again, with the rules of all tools together. The process that lists the tools has the word for the workspace, and no rules.
-func (g Grants) SetPerCall(s *Server, perCall bool) error {
+// isDir says which paths are folders.
+func (g Grants) SetPerCall(s *Server, perCall bool, isDir func(path string) bool) error {
 	for _, a := range s.accesses() {
 		if a.Commands != nil {
 			return fmt.Errorf("%s says which programs it may start, and that would not hold for all of its processes", a.Where)
@@ -24,6 +27,7 @@ func (g Grants) SetPerCall(s *Server, perCall bool) error {
 		if where := own.takesAway(s.Where); where != "" {
 			return fmt.Errorf("%s takes something away, and the process that lists the tools would have it: no rule is for that", where)
 		}
+		g.takeFolder(s, isDir)
 		s.Access = &Access{Workspace: own.workspace()}
 		all := own.copied()
 		all.Workspace = own.workspace()
@@ -53,6 +57,22 @@ func (g Grants) SetPerCall(s *Server, perCall bool) error {
 	}
 	s.Access.Workspace = word
 	return nil
+}
+
+// takeFolder makes the first folder that the rules of a server give its workspace, if it has none: a server that looks at its
+// folders as it starts could not list its tools without one.
+func (g Grants) takeFolder(s *Server, isDir func(path string) bool) {
+	if s.Access.workspace() != "none" || s.Workspace != "" {
+		return
+	}
+	words := map[policy.Rights]string{policy.Read: "read", policy.Read | policy.Write: "write"}
+	for i, r := range s.Access.Fs {
+		if word := words[r.Rights()]; word != "" && isDir(g.At(r.Path)) {
+			s.Workspace, s.Access.Workspace = r.Path, word
+			s.Access.Fs = slices.Concat(s.Access.Fs[:i:i], s.Access.Fs[i+1:]) // nil without another
+			return
+		}
+	}
 }
 
 // takesAway returns where a table first takes something away, or "". at is where a list of sensitive paths is.

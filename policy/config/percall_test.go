@@ -21,7 +21,9 @@ func TestSetPerCall(t *testing.T) {
 		{"the default", "", true, "write; write; write"},
 		{"a word alone", "[servers.x.access]\nworkspace = \"read\"\n", true, "read; read; read"},
 		{"rules", "[servers.x.access]\nworkspace = \"read\"\n" + notes, true, "read; read ~/notes; read ~/notes"},
-		{"rules without the word", notes, true, "none; none ~/notes; none ~/notes"},
+		{"a folder without the word", notes, true, "read; read; read"},
+		{"a folder to write in, and another", strings.Replace(notes, "read", "write = true\nread", 1) + strings.ReplaceAll(notes, "notes", "more"), true, "write; write ~/more; write ~/more"},
+		{"a file without the word", strings.ReplaceAll(notes, "notes", "a.txt"), true, "none; none ~/a.txt; none ~/a.txt"},
 		{"what takes away", notes + "[[servers.x.access.fs]]\npath = \"~/notes/a\"\ndeny = true\n", true, "the process that lists the tools would have it"},
 		{"taken back", "stateful = false\n[servers.x.access]\nworkspace = \"none\"\n[servers.x.tools.\"*\".access]\nworkspace = \"none\"\n" + strings.ReplaceAll(notes, "access", "tools.\"*\".access") +
 			"[servers.x.tools.b.access]\nworkspace = \"read\"\n[[servers.x.tools.b.access.net]]\nhost = \"b.test\"\nallow = true\n", false, "read ~/notes b.test"},
@@ -30,7 +32,7 @@ func TestSetPerCall(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f, err := decodeServerFile([]byte(head+c.rules), "/x.toml")
 			testkit.Must(t, err)
-			if err = (Grants{At: func(path string) string { return path }}).SetPerCall(f.Server, c.perCall); err != nil {
+			if err = (Grants{At: func(path string) string { return path }}).SetPerCall(f.Server, c.perCall, func(path string) bool { return path != "~/a.txt" }); err != nil {
 				if !strings.Contains(err.Error(), c.want) {
 					t.Fatal(err)
 				}

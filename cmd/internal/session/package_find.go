@@ -63,20 +63,22 @@ func (t *Target) findPackage(ctx context.Context) error {
 	// The variables that the line sets, and those of the package's data, are added to the host's.
 	t.Package.env = slices.Clone(program.Env)
 	if !t.Policy.HomeReal {
-		t.Package.env = append(t.Package.env, t.Package.dataVariable(t.home().path())...)
+		t.Package.env = append(t.Package.env, t.dataVariable()...)
 	}
 	t.Host.Environ = append(slices.Clone(t.Host.Environ), t.Package.env...)
 	return nil
 }
 
-// dataVariable returns the variable that makes the program write its data into a private HOME, not into its own
-// package, which is read-only here and replaced by an update.
-func (p *Package) dataVariable(home string) []string {
-	name, file := npm.DataVariable(p.program.Entry.Name)
-	if value, _ := p.host.Getenv(name); name == "" || value != "" {
-		return nil // the user has chosen a place, and a rule may pass it on
+// dataVariable returns the variable that makes the program write its data into its private HOME, not into its own
+// package, which is read-only here and replaced by an update. A value of the user's that the server does not get names no
+// other place.
+func (t *Target) dataVariable() []string {
+	name, file := npm.DataVariable(t.Package.program.Entry.Name)
+	value, _ := t.Host.Getenv(name)
+	if _, granted := policy.MatchEnv(t.Policy.Env, name); name == "" || value != "" && granted {
+		return nil
 	}
-	return []string{name + "=" + filepath.Join(home, file)}
+	return []string{name + "=" + filepath.Join(t.home().path(), file)}
 }
 
 // warnElsewhere warns of a command that has another process start the server: it is no child of mcp-jail.

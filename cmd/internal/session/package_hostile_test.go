@@ -149,6 +149,29 @@ func TestPackageEnvironment(t *testing.T) {
 	}
 }
 
+// TestDataVariable checks that a package writes its data where the user says if it gets the variable, and else into its HOME:
+// its own folder is read-only.
+func TestDataVariable(t *testing.T) {
+	for _, c := range []struct {
+		name, value string
+		rules       []policy.EnvRule
+		own         bool
+	}{
+		{"no value", "", nil, true},
+		{"a value that it gets", "/data/m.json", []policy.EnvRule{{Name: "MEMORY_FILE_PATH", Read: true}}, false},
+		{"a value that it does not get", "/data/m.json", nil, true},
+		{"a rule, and no value", "", []policy.EnvRule{{Name: "MEMORY_FILE_PATH", Read: true}}, true},
+	} {
+		target := &Target{Policy: &policy.Policy{Env: c.rules}, Package: &Package{program: &installed.Program{Entry: &store.Entry{Name: "@modelcontextprotocol/server-memory"}}}}
+		if c.value != "" {
+			target.Host.Environ = []string{"MEMORY_FILE_PATH=" + c.value}
+		}
+		if got := target.dataVariable(); (len(got) > 0) != c.own {
+			t.Errorf("%s: %q", c.name, got)
+		}
+	}
+}
+
 // TestStoreOfAnotherUser checks that a store counts only if no other user can write there.
 func TestStoreOfAnotherUser(t *testing.T) {
 	home, line := hostileHome(t, map[string]string{

@@ -79,6 +79,8 @@ func (g *Grant) withholdAll(s Entry, found []meaning.Named, fromFile []string, h
 		case n.Why != "":
 		case err != nil || p.Verdict() <= change.Apart:
 			g.Notes = append(g.Notes, notGranted(p, err, n.Said, s.Server))
+		case n.Host == "" && host.Project != host.Home && hostfs.Within(host.OS, n.Path, host.Project):
+			// It lies in the project folder, which the server gets.
 		default:
 			names, words = append(names, p.Object.Name()), append(words, p.Object.Words()...)
 		}

@@ -191,7 +191,8 @@ func TestWithheld(t *testing.T) {
 	for _, file := range []string{"notes/a.txt", "data/b.txt", "keys/id_rsa"} {
 		write(t, filepath.Join(h.Home, file), "")
 	}
-	entry := `{"mcpServers": {"s": {"command": "mine", "args": ["--in=` + h.Home + `/notes", "http://localhost:8080/x"], "env": {"A": "1", "D": "` + h.Home + `/data", "K": "` + h.Home + `/keys/id_rsa"}}}}`
+	write(t, filepath.Join(h.Project, "out/c.txt"), "") // of the project folder, which it gets
+	entry := `{"mcpServers": {"s": {"command": "mine", "args": ["--in=` + h.Home + `/notes", "` + h.Project + `/out", "http://localhost:8080/x"], "env": {"A": "1", "D": "` + h.Home + `/data", "K": "` + h.Home + `/keys/id_rsa"}}}}`
 	all := "mcp-jail grant s --read " + h.Home + "/notes --net localhost:8080 --read " + h.Home + "/data --env A --env D --env K"
 	for file, own := range map[string]bool{filepath.Join(h.Project, ".mcp.json"): false, filepath.Join(h.Home, ".claude.json"): true} {
 		write(t, file, entry)

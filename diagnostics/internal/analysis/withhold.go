@@ -83,7 +83,7 @@ func attributeCompanion(c *Case, sure report.Attribution, path string, missing p
 		return f, true
 	}
 	if why := whyShared(c, dir); why != "" {
-		f.Fix = "files beside another need a rule for the directory, but " + c.Show(dir) + " " + why + ": configure the server to keep the file in a directory of its own (its documentation names the argument, or the variable to grant)"
+		f.Fix = "mcp-jail allows no writing in that folder: it " + why + ". Have the server keep its file in another: its documentation names the argument, or the variable to grant"
 		return f, true
 	}
 	f.Object, _ = pathGrant(c, dir, missing, false)

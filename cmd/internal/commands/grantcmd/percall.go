@@ -2,6 +2,7 @@ package grantcmd
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -9,13 +10,18 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
 // perCall returns a file of the server with a process for each call of a tool, or with one for all of them.
 func (e *Edit) perCall(f *config.ServerFile) (*config.ServerFile, error) {
 	f, err := f.Checked()
 	if err != nil {
 		return nil, err
 	}
-	if err := e.grants.SetPerCall(f.Server, !e.remove); err != nil {
+	if err := e.grants.SetPerCall(f.Server, !e.remove, isDir); err != nil {
 		return nil, terminal.UsageErrorf("nothing was changed: %s", err)
 	}
 	if f, err = f.Checked(); err != nil {
@@ -66,7 +72,7 @@ func (e *Edit) setPerCall(c terminal.Console, how How) error {
 		if err != nil {
 			return err
 		}
-		if rows := e.rows(nil, p.was, p.after, nil); len(rows) > 0 {
+		if rows := e.rows(nil, p.was, p.after, e.rest(p.was, p.after)); len(rows) > 0 {
 			c.PrintText(fmt.Sprintf("\n  for %s:\n\n%s", p.what, table80(rows)))
 		}
 		for _, w := range warnings {

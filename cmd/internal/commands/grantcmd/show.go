@@ -188,9 +188,10 @@ func table80(rows [][3]string) string {
 // rest returns what differs between two policies beside what a server may reach.
 func (e *Edit) rest(before, after *checked) []config.Change {
 	was, is := *before.target.Policy, *after.target.Policy
+	was.Stateful = is.Stateful         // --per-call says it
 	if was.Workspace != is.Workspace { // a name for that of a server without one
 		const started = "where its client starts it"
-		was.Workspace, is.Workspace = cmp.Or(was.Workspace, started), cmp.Or(is.Workspace, started)
+		was.Workspace, is.Workspace = cmp.Or(e.Short(was.Workspace), started), cmp.Or(e.Short(is.Workspace), started)
 	}
 	return config.Compare(&was, &is)
 }

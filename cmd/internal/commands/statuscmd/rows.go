@@ -149,6 +149,7 @@ func entryRow(x *index.Index, e *index.Entry, of *index.Server, here index.GapNe
 	}
 	if !v.Jailed && !v.Unclear {
 		r.setVersion(x, of)
+		r.Version = "" // without the jail its launcher takes the newest
 		return r
 	}
 	if of.File != nil {

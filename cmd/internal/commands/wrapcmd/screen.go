@@ -395,10 +395,16 @@ func (w *wrapCmd) printNotes(c terminal.Console, host hostfs.Host, changes []*wr
 		text = show.Line(terminal.ShortHome(text, host.Home))
 		c.Printf("%s\n", terminal.Hang(indent, strings.Repeat(" ", len(indent)+2), text, c.TextColumns()))
 	}
-	if len(changes) > 0 {
-		c.Printf("%s\n", c.Paint(terminal.Bold, "More on each server:"))
-	}
+	heading := "More on each server:"
 	for _, ch := range changes {
+		shown := slices.DeleteFunc(slices.Clone(ch.Servers), hasNoNote)
+		if len(shown) == 0 {
+			continue
+		}
+		if heading != "" {
+			c.Printf("%s\n", c.Paint(terminal.Bold, heading))
+			heading = ""
+		}
 		title := ch.File.Client.Title
 		for _, also := range ch.File.Also {
 			title += ", " + also.Title
@@ -411,7 +417,7 @@ func (w *wrapCmd) printNotes(c terminal.Console, host hostfs.Host, changes []*wr
 		if slices.ContainsFunc(ch.Changed(), isOwn) && ch.File.InGit() {
 			note("  ", "it is in a git work tree: a copy of it has the ids of your servers")
 		}
-		for _, s := range ch.Servers {
+		for _, s := range shown {
 			note("  ", c.Paint(terminal.Bold, index.ServerTitle(s.Entry))+": "+lineOf(s))
 			for _, text := range serverNotes(s, host.Home) {
 				note("    - ", text)
@@ -436,6 +442,11 @@ func lineOf(s wrapping.ServerChange) string {
 		line = w.Argv
 	}
 	return terminal.ShownLine(line)
+}
+
+// hasNoNote reports whether there is nothing to tell of a server: it starts in the jail, and does so after the answer.
+func hasNoNote(s wrapping.ServerChange) bool {
+	return s.Left == string(clients.Jailed) && len(s.Notes) == 0 && s.Newer == nil
 }
 
 func serverNotes(s wrapping.ServerChange, home string) (texts []string) {
