@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -46,13 +47,35 @@ func makeDirs(p *policy.Profile) (made []string, err error) {
 			continue
 		}
 		removeDirs(made)
-		var owner *hostfs.OwnerError
-		if errors.As(err, &owner) {
-			return nil, &sys.Error{Step: "create directory", Detail: err.Error()}
-		}
-		return nil, &sys.Error{Step: "create directory", Detail: e.Path + " (" + e.Rule + ")", Errno: sys.Errno(err)}
+		return nil, notMade(e, err)
 	}
 	return made, nil
+}
+
+func notMade(e policy.Entry, err error) error {
+	var owner *hostfs.OwnerError
+	if errors.As(err, &owner) {
+		return &sys.Error{Step: "create directory", Detail: err.Error()}
+	}
+	return &sys.Error{Step: "create directory", Detail: e.Path + " (" + e.Rule + ")", Errno: sys.Errno(err)}
+}
+
+// CheckStart returns the error with which a start by a plan would end before its jail is built, as far as that can be
+// known without starting anything: a directory that cannot be made, or a secret that cannot be read.
+func CheckStart(plan *Plan) error {
+	for _, e := range plan.Profile.Entries {
+		dir := e.Path
+		for e.Make && unix.Access(dir, unix.F_OK) == unix.ENOENT {
+			dir = path.Dir(dir)
+		}
+		if dir == e.Path {
+			continue
+		}
+		if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+			return notMade(e, err)
+		}
+	}
+	return gateway.CheckTLS(plan)
 }
 
 func makeOwn(p string) error {

@@ -181,9 +181,9 @@ type Tool = stateless.Tool
 // WaivedWarnings returns a line for each gap of a plan that the user has waived.
 func WaivedWarnings(plan *confine.Plan) []string { return session.WaivedWarnings(plan) }
 
-// GapFailure returns the diagnosis of a start that was refused because of gaps.
-func GapFailure(server string, e *confine.GapError) diagnostics.Diagnosis {
-	return session.GapFailure(server, e)
+// StartFailure returns the diagnosis and the exit status for a failed start, of which ev tells.
+func StartFailure(ev diagnostics.Evidence, err error) (diagnostics.Diagnosis, int) {
+	return session.StartFailure(ev, err)
 }
 
 // Jail returns a Launcher that starts jails.

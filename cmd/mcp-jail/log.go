@@ -10,7 +10,6 @@ import (
 	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
@@ -22,7 +21,7 @@ func openReport(file string) (report func(line []byte) bool, err error) {
 	}
 	f, err := openLog(file)
 	if err != nil {
-		return nil, terminal.Advise(false, fmt.Errorf("--log-file: %w", session.WithoutOperation(err)), "name a file that you can write, or leave --log-file out")
+		return nil, session.LogError(err)
 	}
 	return func(line []byte) bool { return writeNow(f, line) }, nil
 }

@@ -27,7 +27,24 @@ import (
 
 type trustCmd struct {
 	file        string
+	format      string
 	remove, yes bool
+	result      trustResult
+}
+
+// trustResult is what trust has done, and what the file gives.
+type trustResult struct {
+	File     string          `json:"file"`
+	SHA256   string          `json:"sha256,omitempty"`
+	Accepted bool            `json:"accepted"`
+	Servers  []trustedServer `json:"servers"`
+	Warnings []string        `json:"warnings"`
+}
+
+type trustedServer struct {
+	Server  string   `json:"server"`
+	Starts  []string `json:"starts,omitempty"` // of a server that the file declares
+	Changes []string `json:"changes"`
 }
 
 // trust returns the command trust.
@@ -35,7 +52,8 @@ func trust(line *cli.CommandLine) *cobra.Command {
 	t := &trustCmd{}
 	cmd := line.Command("trust [options] [FILE]", "Read and accept the .mcp-jail.toml of a project", 1, false, func(args []string) error {
 		t.file = cli.FirstOf(args)
-		return t.run(line.Console)
+		t.result.Servers, t.result.Warnings = []trustedServer{}, []string{}
+		return cli.WithResult(line.Console, t.format, &t.result, t.run)
 	})
 	cmd.Long = `FILE is a policy file. Without it, trust takes .mcp-jail.toml in the working directory.
 
@@ -46,6 +64,7 @@ again. Programs that the file names are not part of it: they get what the file
 allows, also when they change.`
 	cmd.Example = `    mcp-jail trust
     mcp-jail trust --remove`
+	cli.AddFlags(cmd, cli.FormatFlag(&t.format))
 	cmd.Flags().BoolVar(&t.remove, "remove", false, "No longer accept the file")
 	cmd.Flags().BoolVar(&t.yes, "yes", false, "Accept without asking, for scripts")
 	return cmd
@@ -53,6 +72,7 @@ allows, also when they change.`
 
 func (t *trustCmd) run(c terminal.Console) error {
 	file, err := policyFilePath(t.file)
+	t.result.File = file
 	switch {
 	case err != nil:
 		return err
@@ -111,12 +131,16 @@ func (t *trustCmd) accept(c terminal.Console, file string) error {
 	var said []string
 	for _, w := range warnings {
 		said = append(said, w.String())
+		t.result.Warnings = append(t.result.Warnings, w.String())
 		if slices.ContainsFunc(all, func(s serverChange) bool { return s.tells(w) }) {
 			continue
 		}
 		c.PrintText(c.Paint(terminal.Yellow, "warning:") + " " + terminal.ShortHome(show.Line(w.String()), host.Home) + "\n")
 	}
 	c.PrintText(summary(c, all, said, host) + beware(all, host))
+	for _, s := range all {
+		t.result.Servers = append(t.result.Servers, trustedServer{s.Server, terminal.ShownWords(s.Starts), cli.NonNil(s.Texts)})
+	}
 	// What was not shown as a whole cannot have been read.
 	if c.WriteErr != nil && *c.WriteErr != nil {
 		return fmt.Errorf("%s is not accepted, because it could not be printed completely", file)
@@ -135,7 +159,8 @@ func (t *trustCmd) accept(c terminal.Console, file string) error {
 	if filepath.Base(file) != config.ProjectFile {
 		c.Printf("%s only a file named %s is used in a project. One that --config names needs no trust.\n", c.Paint(terminal.Yellow, "warning:"), config.ProjectFile)
 	}
-	c.Printf("Accepted: %s\n(SHA-256 %x)\n", file, sha256.Sum256(data))
+	t.result.Accepted, t.result.SHA256 = true, fmt.Sprintf("%x", sha256.Sum256(data))
+	c.Printf("Accepted: %s\n(SHA-256 %s)\n", file, t.result.SHA256)
 	return nil
 }
 

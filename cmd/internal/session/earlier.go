@@ -221,7 +221,11 @@ func (h *home) path() string {
 // claim makes the directory, and holds it until this process ends. Callers call it before they use
 // anything there.
 func (h *home) claim() error {
-	err := records.TakeHome(*h.host, h.policy.KeptName())
+	return h.refuse(records.TakeHome(*h.host, h.policy.KeptName()))
+}
+
+// refuse returns the error of a start whose directory cannot be made.
+func (h *home) refuse(err error) error {
 	switch {
 	case err == nil || h.policy.HomeReal:
 		return nil

@@ -87,7 +87,7 @@ func (f *Followed) start(ctx context.Context, launcher confine.Launcher, p *poli
 	launcher.BeforeExec = func(ctx context.Context) error {
 		err := f.target().Package.Check(ctx)
 		if err != nil {
-			err = &lifecycle.DiagnosedError{Diagnosis: t.diagnosisOf(t.Policy.Server, err), ExitStatus: terminal.Status(err)}
+			err = &lifecycle.DiagnosedError{Diagnosis: t.Refusal(t.Policy.Server, err), ExitStatus: terminal.Status(err)}
 		}
 		return err
 	}
@@ -136,7 +136,7 @@ func (f *Followed) StatelessOptions() lifecycle.Stateless {
 		Tool: func(name string) (lifecycle.Tool, error) {
 			tool, err := tools.get(f.target(), name)
 			if errors.As(err, new(*ProgramError)) {
-				err = &lifecycle.DiagnosedError{Diagnosis: t.diagnosisOf(server, err), ExitStatus: terminal.Status(err)}
+				err = &lifecycle.DiagnosedError{Diagnosis: t.Refusal(server, err), ExitStatus: terminal.Status(err)}
 			}
 			if err != nil {
 				return lifecycle.Tool{}, err
@@ -182,7 +182,7 @@ func (t *Target) Start(ctx context.Context, p *policy.Profile, launch func(*poli
 		now, unresolved := t.reresolve(p)
 		if unresolved == nil {
 			if _, other := t.takePrograms(now); other != nil {
-				return nil, &lifecycle.DiagnosedError{Diagnosis: t.diagnosisOf(t.Policy.Server, other), ExitStatus: terminal.Status(other)}
+				return nil, &lifecycle.DiagnosedError{Diagnosis: t.Refusal(t.Policy.Server, other), ExitStatus: terminal.Status(other)}
 			}
 		}
 		switch {
@@ -330,6 +330,11 @@ func AbsolutePath(file string) (string, error) {
 	return filepath.Abs(files[0])
 }
 
+// LogError returns the error of a start that has no log.
+func LogError(err error) error {
+	return terminal.Advise(false, fmt.Errorf("--log-file: %w", WithoutOperation(err)), "name a file that you can write, or leave --log-file out")
+}
+
 // CheckLog returns why mcp-jail does not write its log to a file, or nil. The log has text of the
 // server and of its client in it, and the command line may be a project's. So it is not written into
 // what decides what runs outside of the jail, or what it may do.
@@ -346,7 +351,10 @@ func CheckLog(file string) error {
 		place = file
 	}
 	if place == "" {
-		return nil
+		if _, err = os.Stat(filepath.Dir(file)); err != nil {
+			err = &fs.PathError{Op: "open", Path: file, Err: errors.Unwrap(err)}
+		}
+		return err
 	}
 	return fmt.Errorf("%s: programs outside the jail believe what is in %s. Name another file", file, place)
 }

@@ -39,13 +39,22 @@ func (e *ProgramError) fix() string {
 }
 
 // takePrograms ends the start of a server with an id or a table if it would take another program: see ProgramError. It
-// notes what the start takes; unnoted is why it could not. The key of a line without an id has its program.
+// notes what the start takes; unnoted is why it could not.
 func (t *Target) takePrograms(p *policy.Profile) (unnoted, err error) {
+	now, err := t.programs(p)
+	if now == nil {
+		return nil, err
+	}
+	return records.NotePrograms(t.Host, t.Policy.KeptName(), *now), err
+}
+
+// programs returns what is to be noted of a start, or nil, and the error that ends it. The key of a line without an id has
+// its program.
+func (t *Target) programs(p *policy.Profile) (*records.Programs, error) {
 	if t.Config == nil || t.trial != nil || p == nil {
 		return nil, nil
 	}
-	server := t.Policy.KeptName()
-	noted, err := records.ProgramsOf(t.Host, server)
+	noted, err := records.ProgramsOf(t.Host, t.Policy.KeptName())
 	if err != nil {
 		return nil, &terminal.HostError{Err: err}
 	}
@@ -64,7 +73,7 @@ func (t *Target) takePrograms(p *policy.Profile) (unnoted, err error) {
 			break
 		}
 	}
-	return records.NotePrograms(t.Host, server, now), err
+	return &now, err
 }
 
 // isTaken reports whether all that PATH has was noted as that of the last start.

@@ -4,8 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
@@ -41,15 +45,41 @@ func RefuseInto(c terminal.Console, t *Target, name string, err error, log *Log)
 		s.Sink, s.Lost, s.ClientNamed = record.Save, record.LastError, record.ClientNamed
 	}
 	log.Take(&s, t)
-	lifecycle.Refuse(context.Background(), s, t.diagnosisOf(name, err))
+	lifecycle.Refuse(context.Background(), s, t.Refusal(name, err))
 	log.End(confine.Exit{Code: terminal.Status(err)}, err)
 }
 
-// diagnosisOf returns the diagnosis of an error that prevented the start of a server. t may be
-// nil.
-func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
+// Check returns the error with which the start of a resolved target would end before its jail is built, beside those of its
+// plan. It changes nothing.
+func (t *Target) Check(ctx context.Context, plan *confine.Plan) error {
+	_, err := t.programs(t.Profile)
+	if h := t.home(); err == nil {
+		err = h.refuse(unmade(filepath.Dir(h.path())))
+	}
+	if err == nil {
+		err = confine.CheckStart(plan)
+	}
+	if err == nil {
+		err = t.Package.Check(ctx)
+	}
+	return err
+}
+
+// unmade returns the error of making a directory in which it cannot be made.
+func unmade(dir string) error {
+	if mayUse(dir, policy.Write) {
+		return nil
+	}
+	for parent := filepath.Dir(dir); !pathExists(parent); parent = filepath.Dir(dir) {
+		dir = parent
+	}
+	return &fs.PathError{Op: "mkdir", Path: dir, Err: syscall.EACCES}
+}
+
+// Refusal returns the diagnosis of an error that prevents the start of a server. t may be nil.
+func (t *Target) Refusal(server string, err error) diagnostics.Diagnosis {
 	if advised := (*terminal.AdvisedError)(nil); errors.As(err, &advised) {
-		d := t.diagnosisOf(server, advised.Err)
+		d := t.Refusal(server, advised.Err)
 		d.Fix = advised.Fix
 		return d
 	}
@@ -61,7 +91,6 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 	var install *Error
 	var owner *hostfs.OwnerError
 	var beside *resolve.BesideError
-	var gaps *confine.GapError
 	switch {
 	case errors.As(err, &workspace):
 		d := diagnostics.ConfigFailure(server, err.Error())
@@ -71,8 +100,13 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 		return configFailure(server, err)
 	case errors.As(err, &usage):
 		return diagnostics.UsageFailure(server, err.Error())
-	case errors.As(err, &gaps):
-		return lifecycle.GapFailure(server, gaps)
+	case errors.As(err, new(*confine.GapError)), errors.As(err, new(*confine.StartError)):
+		ev := diagnostics.Evidence{Server: server, System: runtime.GOOS}
+		if t != nil && t.Profile != nil {
+			ev = t.evidence()
+		}
+		d, _ := lifecycle.StartFailure(ev, err)
+		return d
 	case errors.As(err, &unknown):
 		d := diagnostics.ConfigFailure(server, err.Error())
 		d.Fix = "name a configured server, or give the command itself (mcp-jail run -- COMMAND). To try a server of a client: " + show.Typed("mcp-jail call", unknown.Server)

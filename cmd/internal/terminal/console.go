@@ -50,6 +50,12 @@ func (c Console) Raw() (in, out, err *os.File) { return c.in, c.out, c.err }
 // Input returns what the user types or hands over.
 func (c Console) Input() io.Reader { return c.in }
 
+// Aside returns a console that prints to Err what is for people.
+func (c Console) Aside() Console {
+	c.out, c.Colour = c.err, c.ErrTTY
+	return c
+}
+
 // Asks reports whether a question can be asked: the input and the output are terminals.
 func (c Console) Asks() bool { return isTerminal(c.in) && isTerminal(c.out) }
 

@@ -144,16 +144,13 @@ func StartTLS(ctx context.Context, plan *planpkg.Plan, s *spec.Spec, run Runner,
 	if t.Program == "" {
 		return nil, nil
 	}
-	refused := func(err error) (*Interceptor, error) {
-		return nil, &sys.Error{Step: stepTLS, Errno: sys.Errno(err), Detail: err.Error()}
-	}
-	secrets, err := readSecrets(ctx, p)
+	secrets, err := readSecrets(ctx, p, true)
 	if err != nil {
-		return refused(err)
+		return nil, refused(err)
 	}
 	program, err := startWorker(ctx, run, t.Program, tlsworker.Options{Setup: tlsworker.Setup{Rules: p.Net, Secrets: secrets, Leaks: leaksOf(p)}, Ended: ended})
 	if err != nil {
-		return refused(err)
+		return nil, refused(err)
 	}
 	s.Files = slices.Clone(s.Files)
 	for i := range s.Files {
@@ -165,6 +162,22 @@ func StartTLS(ctx context.Context, plan *planpkg.Plan, s *spec.Spec, run Runner,
 		}
 	}
 	return &Interceptor{program, secrets, sync.OnceFunc(program.Close)}, nil
+}
+
+// CheckTLS returns the error of StartTLS about a secret. It starts nothing: what a command of the user's prints is not
+// known.
+func CheckTLS(plan *planpkg.Plan) error {
+	if plan.TLS.Program == "" {
+		return nil
+	}
+	if _, err := readSecrets(context.Background(), plan.Profile, false); err != nil {
+		return refused(err)
+	}
+	return nil
+}
+
+func refused(err error) error {
+	return &sys.Error{Step: stepTLS, Errno: sys.Errno(err), Detail: err.Error()}
 }
 
 // authorities returns the certificates of the first file that exists, of the files that the

@@ -23,9 +23,13 @@ const secretTime = time.Minute
 // maxSecret is the largest value of a secret, in bytes.
 const maxSecret = 64 << 10
 
-func readSecrets(ctx context.Context, p *policy.Profile) (map[string]string, error) {
+// readSecrets reads the secrets of a profile. Without run, it does so but for those that a command prints.
+func readSecrets(ctx context.Context, p *policy.Profile, run bool) (map[string]string, error) {
 	values := map[string]string{}
 	for _, s := range p.Secrets {
+		if s.Program != "" && !run {
+			continue
+		}
 		value, err := readSecret(ctx, s)
 		if err != nil {
 			return nil, fmt.Errorf("the secret %s from %s: %w", s.Env, s.Source(), err)

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,42 +75,43 @@ func (s *Server) RecordedDenials() []policy.Denial {
 	return s.Redact.RedactDenials(s.denials(time.Time{}))
 }
 
-// StartFailure returns the diagnosis and the exit status for a failed start.
+// StartFailure announces the diagnosis of a failed start, and returns it with the exit status.
 func (s *Server) StartFailure(err error) (diagnostics.Diagnosis, int) {
-	var known *DiagnosedError
-	if errors.As(err, &known) {
-		d := known.Diagnosis
-		d.Tool = s.Profile.Tool
-		return s.Announce(d), known.ExitStatus
-	}
-	var gaps *confine.GapError
-	if errors.As(err, &gaps) {
-		d := GapFailure(s.Profile.Server, gaps)
-		d.Tool = s.Profile.Tool
-		return s.Announce(d), statusJail
-	}
-	var start *confine.StartError
-	if !errors.As(err, &start) {
-		d := diagnostics.JailFailure(s.Profile.Server, err.Error(), nil)
-		if fix := diagnostics.BuildFix(err, runtime.GOOS); fix != "" {
-			d.Fix = fix
-		}
-		d.Tool = s.Profile.Tool
-		return s.Announce(d), statusJail
-	}
 	ev := s.Evidence(diagnostics.StageExec, nil, time.Time{})
 	ev.Tool = s.Profile.Tool
-	ev.Start = &diagnostics.Start{Step: start.Step, Errno: start.Errno, Detail: start.Detail, Fix: start.Fix}
-	if start.Step == confine.StepExec {
-		return s.Diagnose(ev), StatusFailed
-	}
-	return s.Diagnose(ev), statusJail
+	d, status := StartFailure(ev, err)
+	d.Tool = ev.Tool
+	return s.Announce(d), status
 }
 
-// GapFailure returns the diagnosis of a start that was refused because of gaps. Clients show one
+// StartFailure returns the diagnosis and the exit status for a failed start, of which ev tells.
+func StartFailure(ev diagnostics.Evidence, err error) (diagnostics.Diagnosis, int) {
+	var known *DiagnosedError
+	var gaps *confine.GapError
+	var start *confine.StartError
+	switch {
+	case errors.As(err, &known):
+		return known.Diagnosis, known.ExitStatus
+	case errors.As(err, &gaps):
+		return gapFailure(ev.Server, gaps), statusJail
+	case !errors.As(err, &start):
+		d := diagnostics.JailFailure(ev.Server, err.Error(), nil)
+		d.Fix = cmp.Or(diagnostics.BuildFix(err, runtime.GOOS), d.Fix)
+		return d, statusJail
+	}
+	ev.Stage = diagnostics.StageExec
+	ev.Start = &diagnostics.Start{Step: start.Step, Errno: start.Errno, Detail: start.Detail, Fix: start.Fix}
+	d, status := diagnostics.Diagnose(ev), statusJail
+	if start.Step == confine.StepExec {
+		status = StatusFailed
+	}
+	return d, status
+}
+
+// gapFailure returns the diagnosis of a start that was refused because of gaps. Clients show one
 // line, so it names one cause: missing namespaces if they are missing, else the first gap. The
 // other gaps follow. The fix is for the named cause.
-func GapFailure(server string, e *confine.GapError) diagnostics.Diagnosis {
+func gapFailure(server string, e *confine.GapError) diagnostics.Diagnosis {
 	text := func(g confine.Gap) string { return g.What + ": " + g.Why }
 	gaps, cause, fix := e.Gaps, "", ""
 	if e.HostNamespaces.Answer == confine.No {

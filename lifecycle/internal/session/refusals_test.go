@@ -64,7 +64,7 @@ func TestGapFailureOnMac(t *testing.T) {
 		{[]confine.Gap{names}, "enforce the policy: names are hidden", "parts", "--waive macos"},
 		{[]confine.Gap{ports, names}, "enforce the policy: only some ports", "parts", "--waive net --waive macos"},
 	} {
-		d := GapFailure("s", &confine.GapError{Gaps: tt.gaps, Waive: confine.WaiversFor(tt.gaps, nil)})
+		d := gapFailure("s", &confine.GapError{Gaps: tt.gaps, Waive: confine.WaiversFor(tt.gaps, nil)})
 		text := d.Text()
 		if !strings.Contains(text, tt.cause) || strings.Contains(text, tt.not) || !strings.Contains(d.Fix, tt.flag) {
 			t.Errorf("want %q and %q:\n%s", tt.cause, tt.flag, text)

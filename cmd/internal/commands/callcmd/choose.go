@@ -74,8 +74,11 @@ func (k *Chooser) Choose(c terminal.Console) (*target, error) {
 		}
 	} else if t.entry = s.EntryIn(x.Host.Dir); t.entry == nil || !t.entry.Verdict().Jailed {
 		if t.entry, err = s.JailedEntry(word); err != nil {
-			return nil, err
+			return nil, x.Untrusted(err)
 		}
+	}
+	if t.entry.Line().Argv == nil && x.Ignored != nil { // its start would say it after the question
+		return nil, x.Ignored
 	}
 	return t, k.prepare(c, x, t)
 }

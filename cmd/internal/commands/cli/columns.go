@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"strings"
 	"unicode/utf8"
 
@@ -238,6 +239,19 @@ func PrintJSON(c terminal.Console, v any) {
 		panic(err)
 	}
 	c.Printf("%s\n", show.JSON(b))
+}
+
+// WithResult runs a command whose text is for people. With the format json that text goes to standard error, and the result, which
+// is complete when the command has run, to standard output.
+func WithResult(c terminal.Console, format string, result any, run func(terminal.Console) error) error {
+	if format != "json" {
+		return run(c)
+	}
+	err := run(c.Aside())
+	if err == nil || errors.As(err, new(terminal.ReportedStatus)) {
+		PrintJSON(c, result)
+	}
+	return err
 }
 
 // FalseFirst sorts false before true.

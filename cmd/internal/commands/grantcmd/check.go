@@ -197,7 +197,7 @@ func find(x *index.Index, word string) (*server, error) {
 	}
 	if len(s.Entries) > 0 {
 		if out.line, err = s.JailedEntry(word); err != nil {
-			return nil, err
+			return nil, x.Untrusted(err)
 		}
 		if file := out.line.Configuration(); file != nil {
 			return nil, terminal.UsageErrorf("%s has its policy in a file of its own, %s: change it there", s.Title(), show.Spelled(file))

@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -29,6 +30,17 @@ type grantCmd struct {
 	last, remove bool
 	perCall      bool
 	dryRun, yes  bool
+	format       string
+	result       grantResult
+}
+
+// grantResult is what grant was asked for, and what became of it.
+type grantResult struct {
+	Server  string   `json:"server"`
+	File    string   `json:"file"`
+	Changed bool     `json:"changed"`
+	Asked   []string `json:"asked"` // as flags
+	Skipped []string `json:"skipped"`
 }
 
 // Grant returns the command grant.
@@ -36,7 +48,7 @@ func Grant(line *cli.CommandLine) *cobra.Command {
 	g := &grantCmd{}
 	cmd := line.Command("grant [options] SERVER", "Allow a server more, or take it back", 1, false, func(args []string) error {
 		g.server = cli.FirstOf(args)
-		return g.Run(line.Console)
+		return cli.WithResult(line.Console, g.format, &g.result, g.Run)
 	})
 	cmd.Long = `grant shows what changes, asks, and writes the file of the server: servers/NAME.toml
 below your configuration. It changes no other file. SERVER is a server that a client
@@ -65,6 +77,7 @@ mistake, or the server could not start with it.`
 	cli.AddFlags(cmd, cmdline.Flag{Name: "tool", Value: "NAME", Many: &g.tools, Usage: `Switch it on, or off with --remove. Beside rules: only for it`})
 	cmd.Flags().BoolVar(&g.perCall, "per-call", false, "Give each call a process of its own, or one to all with --remove")
 	cmd.Flags().BoolVar(&g.dryRun, "dry-run", false, "Show what would change, and change nothing")
+	cli.AddFlags(cmd, cli.FormatFlag(&g.format))
 	cmd.Flags().BoolVar(&g.yes, "yes", false, "Write the file without asking, for scripts")
 	return cmd
 }
@@ -109,6 +122,15 @@ func (g *grantCmd) Run(c terminal.Console) error {
 		return err
 	}
 	e.remove = g.remove
+	before := string(e.before.Encode())
+	defer func() {
+		files, _ := config.ServerFiles(e.host.ConfigDir)
+		changed := slices.ContainsFunc(files, func(f *config.ServerFile) bool { return f.Path == e.File.Path && string(f.Encode()) != before })
+		g.result = grantResult{e.Name, e.File.Path, changed, []string{}, cli.NonNil(e.left)}
+		for _, o := range e.asked {
+			g.result.Asked = append(g.result.Asked, change.AsTyped(o.Words()))
+		}
+	}()
 	how := How{Yes: g.yes, DryRun: g.dryRun, Named: g.last, By: "grant" + map[bool]string{true: " --last"}[g.last] + map[bool]string{true: " --remove"}[g.remove]}
 	switch {
 	case g.perCall:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -186,6 +187,17 @@ func (e *Entry) LoadWith(file *config.ServerFile, waive []string, tool string) (
 		return nil, fmt.Errorf("%s: %w", e.Place(), err)
 	}
 	return t, nil
+}
+
+// CheckLog returns the error of a start whose log is in a file that cannot be one.
+func (e *Entry) CheckLog() error {
+	if !filepath.IsAbs(e.flags.LogFile) {
+		return nil
+	}
+	if err := session.CheckLog(e.flags.LogFile); err != nil {
+		return session.LogError(err)
+	}
+	return nil
 }
 
 // Earlier returns what the server of an entry of the user's own kept before, without a jail.

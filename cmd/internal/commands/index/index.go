@@ -249,6 +249,9 @@ func (x *Index) addEntry(f *wrapping.File, e wrapping.Entry) *Server {
 		one.line = raw
 		one.line.Flags, one.line.Argv = f.Started(e, raw.Flags, x.clients), f.Started(e, raw.Argv, x.clients)
 		one.flags, one.err = cmdline.ParseRun(append([]string{"run"}, one.line.Flags...))
+		if hint := cmdline.MissingDashes(append([]string{"run"}, one.line.Flags...), cmdline.Server{Given: raw.Argv != nil, Argv: one.line.Argv}); one.err != nil && hint != "" {
+			one.err = errors.New(hint)
+		}
 		s.Words = raw.Argv
 	}
 	switch {

@@ -172,13 +172,18 @@ func (x *Index) unknown(word string) error {
 	for _, err := range x.Broken {
 		text += "\na server's file cannot be used: " + show.Line(cli.ShortPath(err.Error(), x.Host.Home))
 	}
-	if x.Ignored != nil {
-		text += "\n" + x.Ignored.Error()
-	}
 	if x.Err != nil {
 		text += "\n" + terminal.OneLine(x.Err)
 	}
-	return terminal.UsageErrorf("%s", text)
+	return x.Untrusted(terminal.UsageErrorf("%s", text))
+}
+
+// Untrusted returns an error about a server, and before it that the project's file is not trusted, which may have declared it.
+func (x *Index) Untrusted(err error) error {
+	if x.Ignored == nil {
+		return err
+	}
+	return terminal.UsageErrorf("%s\n%w", x.Ignored, err)
 }
 
 // unreadable says which files of clients could not be read, and why; "" for none.

@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -223,8 +224,11 @@ func (r *checkReport) addEntry(name string, e *index.Entry, waive []string) {
 	defer restore()
 	place := "as " + e.File.Client.Title + " starts it (" + e.Place() + ")"
 	t, failed := e.Load(waive)
-	if err := errors.Join(err, failed); err != nil {
-		r.Servers = append(r.Servers, serverReport{Server: name, Place: place, Errors: []string{err.Error()}})
+	if err = cmp.Or(err, failed); err == nil {
+		err = e.CheckLog()
+	}
+	if err != nil {
+		r.Servers = append(r.Servers, serverReport{Server: name, Place: place, Errors: []string{mistake(t, name, err)}})
 		return
 	}
 	r.addServer(name, place, t)
@@ -255,7 +259,7 @@ func (r *checkReport) addServer(name, place string, t *session.Target) {
 	var err error
 	if t.PolicyOf != nil { // a configured server
 		if t.Policy, err = t.PolicyOf(""); err != nil {
-			s.Errors = []string{err.Error()}
+			s.Errors = []string{mistake(t, name, err)}
 			return
 		}
 	}
@@ -266,20 +270,50 @@ func (r *checkReport) addServer(name, place string, t *session.Target) {
 		s.Warnings = append(s.Warnings, t.Package.Text()+". The rest can be checked then")
 		return
 	}
-	if err != nil {
-		s.Errors, s.Warnings = []string{err.Error()}, append(s.Warnings, meaning.Launchers(argv)...)
-		return
+	var report *Report
+	if err == nil {
+		report, err = newReport(t)
 	}
-	report, err := newReport(t)
 	if err != nil {
-		s.Errors = []string{err.Error()}
+		s.Errors, s.Warnings = []string{mistake(t, name, err)}, append(s.Warnings, meaning.Launchers(argv)...)
 		return
 	}
 	s.Gaps, s.Tools = report.Gaps, report.Tools
+	for i, tool := range s.Tools {
+		if tool.Errors != nil {
+			s.Tools[i].Errors = []string{tool.refused}
+		}
+	}
 	if report.open != nil {
-		s.Errors = []string{report.open.Error()}
+		err = report.open
+	} else {
+		err = t.Check(context.Background(), report.plan)
+	}
+	if err != nil {
+		s.Errors = []string{mistake(t, name, err)}
 	}
 	s.Warnings = slices.Concat(s.Warnings, report.Warnings, meaning.Launchers(argv), session.WarningTexts(resolve.HardLinks(t.Profile, t.Host, maxHardLinkFiles)))
+}
+
+// mistake says why a server does not start, as its start does, and without advice to run check. t may be nil.
+func mistake(t *session.Target, server string, err error) string {
+	if t != nil && t.Policy != nil {
+		server = t.Policy.Server
+	}
+	d := t.Refusal(server, err)
+	for _, general := range []diagnostics.Diagnosis{diagnostics.ConfigFailure("", ""), diagnostics.UsageFailure("", "")} {
+		if d.What == general.What {
+			d.What = ""
+		}
+		if d.Fix == general.Fix {
+			d.Fix = ""
+		}
+	}
+	lines := strings.Split(strings.TrimSuffix(d.Text(), "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimPrefix(line, "mcp-jail: ")
+	}
+	return strings.TrimSpace(strings.Join(lines, "\n"))
 }
 
 func (r *checkReport) mistakes() (n int) {

@@ -94,7 +94,7 @@ func (p *planCmd) resolve(server cmdline.Server) (t *session.Target, by *index.E
 			return nil, nil, err
 		}
 		if s.Table == nil {
-			return p.resolveEntry(s)
+			return p.resolveEntry(x, s)
 		}
 		p.serverName = s.Table.Name
 		if e := s.EntryByName(); e != nil {
@@ -107,11 +107,11 @@ func (p *planCmd) resolve(server cmdline.Server) (t *session.Target, by *index.E
 	return t, nil, err
 }
 
-func (p *planCmd) resolveEntry(s *index.Server) (t *session.Target, e *index.Entry, err error) {
+func (p *planCmd) resolveEntry(x *index.Index, s *index.Server) (t *session.Target, e *index.Entry, err error) {
 	given := p.PolicyFlags.FirstSet()
 	switch e, err = s.JailedEntry(p.serverName); {
 	case err != nil:
-		return nil, nil, err
+		return nil, nil, x.Untrusted(err)
 	case given != "":
 		return nil, nil, terminal.UsageErrorf("%s is for a command after --; the flags of %s are in the file of its client. With more flags:\n  %s", given, p.serverName, e.PlanLine(p.PolicyFlags.Words()))
 	}

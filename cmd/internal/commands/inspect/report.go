@@ -34,8 +34,9 @@ type Report struct {
 	os      string
 	home    string
 	open    *confine.GapError // nil if no gap is open
-	hasRest bool              // a per-call server has tools that its table does not name
-	status  int               // of the tools
+	plan    *confine.Plan
+	hasRest bool // a per-call server has tools that its table does not name
+	status  int  // of the tools
 }
 
 // newReport returns the report of a target that is resolved.
@@ -49,7 +50,7 @@ func newReport(t *session.Target) (*Report, error) {
 }
 
 func reportOf(t *session.Target, plan *confine.Plan, open *confine.GapError) *Report {
-	r := &Report{policy: t.Policy, pkg: t.Package.Text(), os: t.Host.OS, home: t.Host.Home, open: open}
+	r := &Report{policy: t.Policy, pkg: t.Package.Text(), os: t.Host.OS, home: t.Host.Home, plan: plan, open: open}
 	profile := *t.Profile
 	profile.Argv = terminal.ShownWords(profile.Argv)
 	r.Profile, r.Preset, r.Settings = &profile, t.Preset(), t.Policy.Settings

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,6 +25,8 @@ type toolReport struct {
 	Errors   []string      `json:"errors,omitempty"`
 	Gaps     []confine.Gap `json:"gaps,omitempty"`
 	Warnings []string      `json:"warnings,omitempty"`
+
+	refused string // what a start says with Errors
 }
 
 // reportTools reports the tools of a per-call server that have a table, and returns the exit status for their errors. Tools
@@ -61,6 +64,7 @@ func reportTool(t *session.Target, name string, server *Report) (r toolReport, s
 	}
 	if err != nil {
 		r.Policy, r.Errors = "cannot be used", []string{err.Error()}
+		r.refused = mistake(tool, t.Policy.Server, err)
 		return r, terminal.Status(err)
 	}
 	r.Warnings = append(r.Warnings, tool.WarningTexts()...)
@@ -68,8 +72,12 @@ func reportTool(t *session.Target, name string, server *Report) (r toolReport, s
 	if plan != nil {
 		r.Gaps = plan.Gaps
 	}
+	if err == nil {
+		err = tool.Check(context.Background(), plan)
+	}
 	if err != nil {
 		r.Errors, status = []string{err.Error()}, terminal.Host
+		r.refused = mistake(tool, t.Policy.Server, err)
 	}
 	r.Warnings = slices.DeleteFunc(r.Warnings, func(w string) bool { return slices.Contains(server.Warnings, w) })
 	r.Gaps = slices.DeleteFunc(r.Gaps, func(g confine.Gap) bool {

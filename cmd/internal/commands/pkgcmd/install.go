@@ -39,13 +39,28 @@ type installCmd struct {
 	forSession  bool
 	forWrap     bool
 	own         bool // the line of forSession is of the user's own
+	format      string
+	result      installResult
+}
+
+// installResult is what became of each package.
+type installResult struct {
+	Packages []installedPackage `json:"packages"`
+}
+
+type installedPackage struct {
+	Name    string `json:"name"` // of the server, or of the package
+	Package string `json:"package,omitempty"`
+	Version string `json:"version,omitempty"`
+	Error   string `json:"error,omitempty"`
 }
 
 func Install(line *cli.CommandLine) *cobra.Command {
 	i := &installCmd{}
 	cmd := line.Command("install [options] [SERVER...]", "Download a server's package and pin its version, or update it", cli.AnyNumber, true, func(args []string) error {
 		i.servers, i.given = args, line.Server
-		return i.Run(line.Console)
+		i.result.Packages = []installedPackage{}
+		return cli.WithResult(line.Console, i.format, &i.result, i.Run)
 	})
 	cmd.Long = `install downloads the packages of servers and pins their versions in mcp-jail.lock. SERVER
 is a name that ` + "`mcp-jail status`" + ` shows, or a package. A line of npx or uvx may come
@@ -61,6 +76,7 @@ asks.`
     mcp-jail install --update
     mcp-jail install -- npx -y @modelcontextprotocol/server-memory`
 	cli.AddFlags(cmd, i.Flags()...)
+	cli.AddFlags(cmd, cli.FormatFlag(&i.format))
 	f := cmd.Flags()
 	f.BoolVar(&i.update, "update", false, "Download the newest version, show the changes, and ask")
 	f.BoolVar(&i.acceptTools, "accept-tools", false, "Unpin the tools. The next list is pinned unseen")
@@ -125,6 +141,7 @@ func (i *installCmd) run(ctx context.Context, cancel func(), c terminal.Console,
 	for j := range r.finished() {
 		err := i.finish(ctx, c, j)
 		close(j.finished)
+		i.result.Packages = append(i.result.Packages, j.installed(err))
 		var usage *terminal.UsageError
 		var declined *terminal.DeclinedError
 		switch {
@@ -288,6 +305,7 @@ func (i *installCmd) acceptAll(c terminal.Console, host hostfs.Host) error {
 		if err != nil {
 			return err
 		}
+		i.result.Packages = append(i.result.Packages, installedPackage{Name: name})
 		if removed == nil {
 			c.Printf("%s: no tools are pinned\n", show.Line(name))
 		}

@@ -259,6 +259,25 @@ func (i *installCmd) installer(host hostfs.Host, t *session.Target, w wanted, pr
 	}
 }
 
+// installed is the result of a job that ended with err.
+func (j *job) installed(err error) installedPackage {
+	var e *store.Entry
+	switch {
+	case err != nil:
+		return installedPackage{Name: j.name, Error: err.Error()}
+	case j.update == nil && j.result != nil:
+		e = j.result.Entry
+	case j.update != nil && j.update.Old != nil && len(j.changes) == 0:
+		e = j.update.Old
+	case j.update != nil:
+		e = j.update.New
+	}
+	if e == nil {
+		return installedPackage{Name: j.name}
+	}
+	return installedPackage{Name: j.name, Package: e.Name, Version: e.Version}
+}
+
 // withWaivers adds to the error of a jail with gaps the command line that accepts them.
 func (i *installCmd) withWaivers(err error, w wanted) error {
 	var gaps *confine.GapError
