@@ -52,8 +52,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
+	"reflect"
 	"strings"
 	"time"
 
@@ -63,7 +63,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/sources"
 	"github.com/mcp-jail/mcp-jail/packages/store"
-	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -243,23 +242,16 @@ func (i *Installer) key(line *runline.Line) store.Key {
 	return installed.Keys(line, &i.Host, i.Own)[0]
 }
 
-// pin writes e to the lock file, in place of the entry before. It keeps the note. It is an error if the entry, or its tool
+// pin writes e to the lock file, in place of the entry before. It is an error if the entry, or its tool
 // definitions, have changed meanwhile.
 func (i *Installer) pin(before, e *store.Entry) error {
 	return store.Update(i.LockFile, func(f *store.File) error {
 		now := f.Find(e.Key)
-		if (now == nil) != (before == nil) || now != nil && (now.Tree != before.Tree || now.Files != before.Files || !samePins(now.Pins, before.Pins)) {
+		if (now == nil) != (before == nil) || now != nil && (now.Tree != before.Tree || now.Files != before.Files || !reflect.DeepEqual(now.Pins, before.Pins)) {
 			return fmt.Errorf("%s was pinned by another process meanwhile: nothing was changed. Try again", e.Key)
-		}
-		if now != nil {
-			e.Note = now.Note
 		}
 		return f.Set(e)
 	})
-}
-
-func samePins(a, b map[string]*toolpin.Pin) bool {
-	return maps.EqualFunc(a, b, func(a, b *toolpin.Pin) bool { return len(toolpin.Compare(a, b)) == 0 })
 }
 
 func inStore(e *store.Entry, err error) error {

@@ -74,7 +74,7 @@ func (i *Installer) update(ctx context.Context, stage *store.Stage, line *runlin
 	}
 	u := &Update{Old: old, New: f.entry, line: line, Refused: f.refused, Skipped: f.skipped, Scripts: entryScripts(f.entry), Store: f.sealed.Store, LockFile: filepath.Join(stage.Dir, "update", store.FileName), stage: stage, sealed: f.sealed}
 	if old != nil {
-		u.New.Note, u.New.Pins = old.Note, maps.Clone(old.Pins)
+		u.New.Pins = maps.Clone(old.Pins)
 	}
 	if err := stage.Remove(filepath.Dir(u.LockFile)); err != nil {
 		return nil, err
