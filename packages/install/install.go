@@ -40,6 +40,7 @@
 //   - uv is tested with a stand-in only. With pip, all indexes count alike, also those that uv would
 //     ask one after the other.
 //   - On a system with musl, pip starts the loader to learn its version, and fails.
+//   - An update downloads wheels with pip before 23.2, and of an index that does not have their metadata apart.
 //   - Packages from git are not fetched: the jail reaches registries only.
 //   - Without a network nothing is installed, also if the user's cache has everything.
 //   - A registry has to name a SHA-256 or stronger sum of each archive of npm.
@@ -83,7 +84,7 @@ type Installer struct {
 	Told      io.Writer                // what npm and the scripts print, without secrets; may be nil
 	Progress  func(Progress)           // called a few times a second, in another goroutine; may be nil
 
-	known string // the digest of a tree of npm's that fetch does not fetch again; may be ""
+	known *store.Entry // whose packages fetch does not fetch again; may be nil
 }
 
 // Result is a package that is installed and pinned.
