@@ -37,9 +37,9 @@ func (f *File) Apply(changes ...Change) ([]byte, error) {
 	case len(all) == 0:
 		return f.src, nil
 	}
-	was, _ := f.outline()
-	if err = f.check(was, spliced(was, f.inOutline(all)), changes); err == nil {
-		return spliced(f.src, all), nil
+	result := spliced(f.src, all)
+	if err = f.check(result, changes); err == nil {
+		return result, nil
 	}
 	// Which of them is it?
 	for half := range slices.Chunk(changes, max(1, len(changes)/2)) {
@@ -59,20 +59,7 @@ func (f *File) Diff(name string, changes ...Change) string {
 	if err != nil {
 		return ""
 	}
-	was, missing := f.outline()
-	return show.Diff{Skipped: missing}.Unified(name, was, spliced(was, f.inOutline(all)))
-}
-
-// inOutline returns splices of the file as those of its outline.
-func (f *File) inOutline(all []splice) []splice {
-	short, i, gone := slices.Clone(all), 0, 0
-	for k := range short {
-		for ; i < len(f.cuts) && f.cuts[i][1] <= all[k].start; i++ {
-			gone += f.cuts[i][1] - f.cuts[i][0] - len(unseen)
-		}
-		short[k].start, short[k].end = short[k].start-gone, short[k].end-gone
-	}
-	return short
+	return show.Diff{}.Unified(name, f.src, spliced(f.src, all))
 }
 
 // splices returns the splices of some changes, in order.

@@ -17,11 +17,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// check returns why a file, or its outline, is not what some changes should make of it. Other parsers read both: they must
+// check returns why a file is not what some changes should make of it. Other parsers read both: they must
 // find the words of each change, and else the values of before. If the changes only add words, removing
 // them must give back the file.
-func (f *File) check(before, result []byte, changes []Change) error {
-	g := &File{format: f.format, src: result, most: f.most}
+func (f *File) check(result []byte, changes []Change) error {
+	g := &File{format: f.format, src: result}
 	refuse := func(c *Change, reason string) error {
 		return c.refuse(&Fault{Line: c.Server.Line, Reason: reason, Fix: "put the program between double quotes in one line, or change the entry by hand"})
 	}
@@ -55,7 +55,7 @@ func (f *File) check(before, result []byte, changes []Change) error {
 	if slices.ContainsFunc(changes, func(c Change) bool { return c.Drop > 0 }) {
 		return nil
 	}
-	if all, err := g.splices(inverse); err != nil || !bytes.Equal(spliced(result, all), before) {
+	if all, err := g.splices(inverse); err != nil || !bytes.Equal(spliced(result, all), f.src) {
 		return refuse(&changes[0], "the change could not be undone exactly")
 	}
 	return nil
@@ -109,10 +109,9 @@ func (f *File) decode() (any, error) {
 	if f.root.kind == 0 {
 		return nil, nil
 	}
-	text, _ := f.outline()
 	var v any
 	var err error
-	switch text = bytes.TrimPrefix(text, []byte(byteOrderMark)); f.format {
+	switch text := f.text(); f.format {
 	case JSON:
 		// hujson wants a line end after a last comment.
 		if text, err = hujson.Standardize(append(bytes.Clone(text), '\n')); err == nil {

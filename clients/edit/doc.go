@@ -32,8 +32,8 @@
 //
 // # Limits
 //
-//   - The file is UTF-8, of at most 5 MB, and JSON is at most 500 levels deep. A mapping of
-//     YAML has at most 2,000 keys. [ParseLarge] reads larger files of JSON.
+//   - The file is UTF-8, of at most 5 MB. JSON has at most 64 MB and a million values, and is at most 500
+//     levels deep. A mapping of YAML has at most 2,000 keys.
 //   - JSON5 (single quotes, bare keys) and several YAML documents in one file are errors.
 //   - What clients read in different ways is a [Fault] of the file, of a table
 //     ([File.Ambiguity]) or of an entry ([Server.Ambiguous]): characters that end a line for some

@@ -9,8 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// MaxSize is the size of the largest file that Parse reads, in bytes, and the most that ParseLarge looks at.
-const MaxSize = 5 << 20
+// maxSize is the size of the largest file that Parse reads, in bytes, and maxJSON that of one of JSON, in which
+// clients keep much else. maxValues bounds the memory for what that is parsed into.
+const (
+	maxSize   = 5 << 20
+	maxJSON   = 64 << 20
+	maxValues = 1_000_000
+)
 
 // maxDepth bounds the nesting of values. The parsers recurse.
 const maxDepth = 500
@@ -38,9 +43,6 @@ type File struct {
 	format Format
 	src    []byte
 	root   node
-	tables [][]string // of ParseLarge
-	most   int        // the size above which only they are looked at
-	cuts   [][2]int   // the values that were not looked at, in order
 }
 
 // A Fault is why mcp-jail does not change a server, or that clients read a place of a file in different
@@ -86,13 +88,8 @@ const byteOrderMark = "\ufeff"
 
 // Parse reads a file. It keeps src, which must not change afterwards. An empty file has no servers. The
 // error is a [*Fault] if clients read the text in different ways.
-func Parse(format Format, src []byte) (*File, error) { return ParseLarge(format, src, nil) }
-
-// ParseLarge reads a file as Parse does. Of a JSON file of more than MaxSize bytes it looks only at the
-// tables at some paths, in which "*" stands for every key: other tables, lists and texts seem to be empty.
-// The time and memory for the rest of the file are those of reading its bytes.
-func ParseLarge(format Format, src []byte, tables [][]string) (*File, error) {
-	f := &File{format: format, src: src, tables: tables, most: MaxSize}
+func Parse(format Format, src []byte) (*File, error) {
+	f := &File{format: format, src: src}
 	if err := f.parse(); err != nil {
 		return nil, err
 	}
@@ -101,8 +98,12 @@ func ParseLarge(format Format, src []byte, tables [][]string) (*File, error) {
 }
 
 func (f *File) parse() error {
-	if f.isLarge() && (f.format != JSON || f.tables == nil) {
-		return f.syntax(0, "it has %d bytes, and mcp-jail edits %s of at most %d", len(f.src), f.format, f.most)
+	most := maxSize
+	if f.format == JSON {
+		most = maxJSON
+	}
+	if len(f.src) > most {
+		return f.syntax(0, "it has %d bytes, and mcp-jail edits %s of at most %d", len(f.src), f.format, most)
 	}
 	if !utf8.Valid(f.src) {
 		valid := bytes.ToValidUTF8(f.src, []byte("\n"))
@@ -134,37 +135,6 @@ func (f *File) skipped() int {
 		return len(byteOrderMark)
 	}
 	return 0
-}
-
-func (f *File) isLarge() bool { return len(f.src) > f.most }
-
-// IsOutline reports whether some values of the file were not looked at.
-func (f *File) IsOutline() bool { return f.cuts != nil }
-
-// unseen takes the place of a value that the outline does not read.
-const unseen = "null"
-
-// outline returns the file without the values that were not looked at, and how many lines are missing
-// before a line of it.
-func (f *File) outline() (text []byte, missing func(line int) int) {
-	if f.cuts == nil {
-		return f.src, nil
-	}
-	var at, lines []int
-	from, line := 0, 0
-	for _, cut := range f.cuts {
-		line += bytes.Count(f.src[from:cut[0]], []byte{'\n'})
-		text = append(append(text, f.src[from:cut[0]]...), unseen...)
-		at, lines, from = append(at, line), append(lines, bytes.Count(f.src[cut[0]:cut[1]], []byte{'\n'})), cut[1]
-	}
-	return append(text, f.src[from:]...), func(line int) (n int) {
-		for i := range at {
-			if at[i] < line {
-				n += lines[i]
-			}
-		}
-		return n
-	}
 }
 
 func (f *File) syntax(line int, format string, args ...any) error {

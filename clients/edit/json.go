@@ -3,7 +3,6 @@ package edit
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -11,23 +10,17 @@ import (
 // parseJSON reads JSON with comments and trailing commas.
 func (f *File) parseJSON() error {
 	p := jsonParser{f: f, at: f.skipped(), line: 1}
-	p.value(&f.root, f.tables, !f.isLarge() || slices.ContainsFunc(f.tables, func(p []string) bool { return len(p) == 0 }), 1)
+	p.value(&f.root, 1)
 	if p.next(); p.err == nil && p.at < len(f.src) {
 		p.fail("there is more than one value")
-	}
-	for _, cut := range f.cuts {
-		p.at -= cut[1] - cut[0]
-	}
-	if p.err == nil && p.at > f.most {
-		p.fail("its tables of servers and short values have %d bytes, and mcp-jail edits at most %d", p.at, f.most)
 	}
 	return p.err
 }
 
 type jsonParser struct {
-	f              *File
-	at, line, kept int
-	err            error // the first; at is then the end
+	f                *File
+	at, line, values int
+	err              error // the first; at is then the end
 }
 
 func (p *jsonParser) fail(format string, args ...any) { p.stop(p.f.syntax(p.line, format, args...)) }
@@ -71,79 +64,47 @@ func (p *jsonParser) next() byte {
 	return 0
 }
 
-// value reads a value into n, which may be nil. keep are the paths below it that are looked at, and whole says
-// that all of it is.
-func (p *jsonParser) value(n *node, keep [][]string, whole bool, depth int) {
-	c, look, cuts := p.next(), n != nil && (whole || keep != nil), len(p.f.cuts)
-	begin, line, kind := p.at, p.line, isText
-	switch {
+// value reads a value into n.
+func (p *jsonParser) value(n *node, depth int) {
+	c := p.next()
+	n.kind, n.line, n.start, n.flow = isText, p.line, p.at, true
+	switch p.values++; {
 	case depth > maxDepth:
 		p.fail("it is nested more than %d levels deep", maxDepth)
+	case p.values > maxValues:
+		p.fail("it has more than %d values", maxValues)
 	case c == '{' || c == '[':
+		if n.kind = isList; c == '{' {
+			n.kind = isMap
+		}
 		p.at++
 		for begun := false; p.more(c+2, begun); begun = true { // the closing one of ASCII
-			p.child(n, c == '{', look, keep, whole, depth)
+			p.child(n, depth)
 		}
-		if kind = isList; c == '{' {
-			kind = isMap
-		}
-	case c == '"' && look:
-		p.text(n)
-	case c == '"':
-		p.text(nil)
-	default:
-		kind = p.scalar(n)
-	}
-	if n == nil || p.err != nil {
-		return
-	}
-	const long = 64
-	switch n.kind, n.line, n.start, n.end, n.flow = kind, line, begin, p.at, true; {
-	case look && kind == isMap:
 		n.findTwice()
-	case !look && n.end-n.start >= long:
-		p.f.cuts = append(p.f.cuts[:cuts], [2]int{n.start, n.end})
+	case c == '"':
+		p.text(n)
+	default:
+		p.scalar(n)
 	}
-	if p.kept++; p.kept > MaxSize/2 { // there are at most as many in MaxSize bytes
-		p.fail("its tables of servers and short values are too many, and mcp-jail edits at most %d bytes", p.f.most)
-	}
+	n.end = p.at
 }
 
 // child reads a member or an element of n.
-func (p *jsonParser) child(n *node, isMember, look bool, keep [][]string, whole bool, depth int) {
-	var key, value *node
-	switch {
-	case look && isMember:
-		n.members = append(n.members, member{start: p.at, key: node{kind: isText, line: p.line, start: p.at}})
-		m := &n.members[len(n.members)-1]
-		key, value = &m.key, &m.value
-	case look:
+func (p *jsonParser) child(n *node, depth int) {
+	if n.kind == isList {
 		n.items = append(n.items, node{})
-		value = &n.items[len(n.items)-1]
+		p.value(&n.items[len(n.items)-1], depth+1)
+		return
 	}
-	var paths [][]string
-	if isMember {
-		if p.text(key); p.next() != ':' {
-			p.fail("a colon is missing after a key")
-			return
-		}
-		if p.at++; look {
-			ends := false
-			paths, ends = below(key.text, keep)
-			whole = whole || ends
-		}
+	n.members = append(n.members, member{start: p.at, key: node{kind: isText, line: p.line, start: p.at}})
+	m := &n.members[len(n.members)-1]
+	if p.text(&m.key); p.next() != ':' {
+		p.fail("a colon is missing after a key")
+		return
 	}
-	p.value(value, paths, whole, depth+1)
-}
-
-// below returns the paths that go on below a key, and whether one ends there.
-func below(key string, keep [][]string) (paths [][]string, whole bool) {
-	for _, path := range keep {
-		if len(path) > 0 && (path[0] == "*" || path[0] == key) {
-			paths, whole = append(paths, path[1:]), whole || len(path) == 1
-		}
-	}
-	return paths, whole
+	p.at++
+	p.value(&m.value, depth+1)
 }
 
 // more goes to the next value between brackets, and reports whether there is one.
@@ -162,7 +123,7 @@ func (p *jsonParser) more(closing byte, begun bool) bool {
 	return p.err == nil
 }
 
-// text reads a string into n, which may be nil.
+// text reads a string into n.
 func (p *jsonParser) text(n *node) {
 	src, begin := p.f.src, p.at
 	if begin >= len(src) || src[begin] != '"' {
@@ -186,9 +147,6 @@ func (p *jsonParser) text(n *node) {
 		return
 	}
 	p.at++
-	if n == nil {
-		return
-	}
 	raw := src[begin:p.at]
 	if n.end, n.text = p.at, string(raw[1:len(raw)-1]); escaped {
 		var text string
@@ -210,25 +168,21 @@ func lossy(raw []byte, decoded string) bool {
 	return strings.Count(decoded, "\ufffd") > bytes.Count(raw, []byte("\ufffd"))+bytes.Count(bytes.ToLower(raw), []byte(`\ufffd`))
 }
 
-// scalar reads a number, boolean or null into n, which may be nil.
-func (p *jsonParser) scalar(n *node) kind {
-	begin, kind := p.at, isScalar
+// scalar reads a number, boolean or null into n.
+func (p *jsonParser) scalar(n *node) {
+	begin := p.at
 	for p.at < len(p.f.src) && strings.IndexByte(" \t\r\n,]}/:\"[{", p.f.src[p.at]) < 0 {
 		p.at++
 	}
 	text := p.f.src[begin:p.at]
-	switch string(text) {
+	switch n.kind, n.text = isScalar, string(text); n.text {
 	case "true", "false":
-		kind = isBool
+		n.kind = isBool
 	case "null":
-		kind = isNull
+		n.kind = isNull
 	default:
 		if !json.Valid(text) {
 			p.fail("%.20q is not a value", text)
 		}
 	}
-	if n != nil {
-		n.text = string(text)
-	}
-	return kind
 }

@@ -85,7 +85,12 @@ func TestParseErrors(t *testing.T) {
 		{JSON, "{} {}", "line 1: the file is not valid JSON"},
 		{JSON, "{\"a\": \"\n\xff\"}", "line 2: the file is not valid JSON: it has bytes that are not UTF-8"},
 		{JSON, "\n" + strings.Repeat("[", 1_000_000), "line 2: the file is not valid JSON: it is nested more than 500 levels deep"},
-		{JSON, strings.Repeat(" ", MaxSize+1), "it has 5242881 bytes"},
+		{TOML, strings.Repeat(" ", maxSize+1), "it has 5242881 bytes"},
+		{JSON, strings.Repeat(" ", maxJSON+1), "it has 67108865 bytes"},
+		{JSON, "[" + strings.Repeat("1,", maxValues) + "]", "it has more than 1000000 values"},
+		{JSON, "{\"a\": \"a\nb\"}", "line 1: the file is not valid JSON: a control character"},
+		{JSON, "{\"a\": \"\\u12\"}", "a backslash begins no escape"},
+		{JSON, "[1}", "is missing after a value"},
 		{JSON, "/* {}", "the file is not valid JSON"},
 		{JSON, "{\"a\": 1 /*/ }", "the file is not valid JSON"},
 		{TOML, "a = 1\na = 2\n", "line 2: the file is not valid TOML"},
@@ -126,12 +131,12 @@ func TestCheck(t *testing.T) {
 	f, s := one(t, JSON, text, Table{Path: []string{"servers"}})
 	changes := []Change{{Server: s, Words: wrapper}}
 	wrapped, err := f.Apply(changes...)
-	if err != nil || f.check(f.src, wrapped, changes) != nil {
+	if err != nil || f.check(wrapped, changes) != nil {
 		t.Fatal(err)
 	}
 	for _, c := range testkit.Table[struct{ old, new, want string }](t, "check.txt") {
 		other := strings.Replace(string(wrapped), c.old, c.new, 1)
-		testkit.Fails(t, other, f.check(f.src, []byte(other), changes), c.want)
+		testkit.Fails(t, other, f.check([]byte(other), changes), c.want)
 	}
 }
 

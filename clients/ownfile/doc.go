@@ -4,7 +4,7 @@
 //
 // # What holds
 //
-//   - The file is a regular file of at most 5 MB ([ReadLarge]: 512 MB), and the user's. A symbolic link is
+//   - The file is a regular file of at most 5 MB ([ReadLarge]: 64 MB), and the user's. A symbolic link is
 //     followed if it belongs to the user or to root; the file that it leads to is replaced, and the
 //     link stays.
 //   - Replace does nothing if the file is not what Read saw: the same inode, size, time, mode

@@ -16,7 +16,7 @@ import (
 // which ReadLarge reads.
 const (
 	maxSize  = 5 << 20
-	maxLarge = 512 << 20
+	maxLarge = 64 << 20
 )
 
 // maxLinks bounds the symbolic links between a name and its file, as Linux does.

@@ -14,9 +14,6 @@ const maxDifferences = 1000
 type Diff struct {
 	Context int  // the number of equal lines around each change
 	Counts  bool // also the number of lines of a range that has one: -1,1 and not -1
-
-	// Skipped returns how many lines the texts lack before a line, if they are parts of a file.
-	Skipped func(line int) int
 }
 
 // Unified returns the difference of two versions of a file, or "" if they are equal. Lines keep
@@ -70,10 +67,6 @@ func (f Diff) writeHunk(out *strings.Builder, lines []diffLine, from, to int) {
 		if line.kind != '-' {
 			after[in]++
 		}
-	}
-	if f.Skipped != nil {
-		skipped := f.Skipped(before[0])
-		before[0], after[0] = before[0]+skipped, after[0]+skipped
 	}
 	fmt.Fprintf(out, "@@ -%s +%s @@\n", f.hunkRange(before), f.hunkRange(after))
 	for _, line := range lines[from:to] {

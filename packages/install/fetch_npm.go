@@ -91,7 +91,7 @@ func (i *Installer) fetchNPM(ctx context.Context, stage *store.Stage, line *runl
 		return nil, err
 	}
 	var refused []refusal
-	if i.known != "" {
+	if i.known != nil {
 		err = r.look(ctx)
 	}
 	if err == nil {
@@ -205,7 +205,7 @@ func (r *npmRun) look(ctx context.Context) error {
 		return err
 	}
 	// What cannot be read here is fetched, and then it is an error with its reason.
-	if packages, err := npm.ReadLock(lock); err == nil && npm.Digest(packages) == r.installer.known {
+	if packages, err := npm.ReadLock(lock); err == nil && npm.Digest(packages) == r.installer.known.Tree {
 		return errKnown
 	}
 	return nil

@@ -99,16 +99,16 @@ func (p *pythonFetch) interpreters(ctx context.Context) (chosen, newest installe
 		return chosen, newest, fmt.Errorf("--python %s is not a version of CPython: name one, such as 3.12", p.line.Python)
 	}
 	if p.pinned != nil && p.pinned.Engines != "" {
-		same, err := found.Choose(p.pinned.Engines, installed.PythonFits)
+		same, err := found.Choose(p.pinned.Engines, python.Fits)
 		return same, same, installed.Anew(err, p.asked(p.pinned))
 	}
-	if chosen, err = found.Choose(rng, installed.PythonFits); err != nil {
+	if chosen, err = found.Choose(rng, python.Fits); err != nil {
 		return chosen, newest, err
 	}
 	for i := range found.Interpreters {
 		found.Interpreters[i].Default = false // so that the newest is chosen
 	}
-	newest, err = found.Choose(rng, installed.PythonFits)
+	newest, err = found.Choose(rng, python.Fits)
 	return chosen, newest, err
 }
 
@@ -141,7 +141,7 @@ func (i *Installer) checkPython(ctx context.Context, e *store.Entry) error {
 	if err != nil {
 		return nil // the start reports the error
 	}
-	_, err = found.Choose(e.Engines, installed.PythonFits)
+	_, err = found.Choose(e.Engines, python.Fits)
 	return installed.Anew(err, i.asked(e))
 }
 

@@ -314,6 +314,9 @@ func (p *pythonFetch) withPip(ctx context.Context) ([]python.Package, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := p.look(ctx, request, dir); err != nil {
+		return nil, err
+	}
 	if err := p.online(ctx, append([]string{p.python.Path}, request.PipDownload(dir)...)...); err != nil {
 		return p.fromSource(ctx, err)
 	}
@@ -322,6 +325,40 @@ func (p *pythonFetch) withPip(ctx context.Context) ([]python.Package, error) {
 		return nil, err
 	}
 	return packages, p.offline(ctx, fetching, append([]string{p.python.Path}, python.PipInstall(p.site(), files)...)...)
+}
+
+// look has pip resolve what is asked for by the metadata of the index. The error is errKnown if that is what is
+// known. What pip cannot tell is downloaded.
+func (p *pythonFetch) look(ctx context.Context, request python.Request, dir string) error {
+	if p.known == nil || p.built != nil {
+		return nil
+	}
+	list := filepath.Join(p.jail.Home(), "newest.txt")
+	if err := p.fresh(list); err != nil {
+		return err
+	}
+	var failed *pythonError
+	err := p.run(ctx, *p.jail, looking, "", append([]string{p.python.Path}, request.PipLook(dir, list)...)...)
+	if err != nil && !(errors.As(err, &failed) && failed.needsSource()) {
+		return err
+	}
+	text, err := readSmall(p.stage.Root(), p.stage.Below(list))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if packages, err := python.ReadWheels(text); err == nil && p.isKnown(packages) {
+		return errKnown
+	}
+	return nil
+}
+
+// isKnown reports whether packages are those that are known, and installed for this Python.
+func (p *pythonFetch) isKnown(packages []python.Package) bool {
+	if p.known == nil || python.Digest(packages) != p.known.Tree {
+		return false
+	}
+	fits, err := python.Fits(p.known.Engines, p.python.Version)
+	return fits && err == nil
 }
 
 func (p *pythonFetch) readWheels(dir string) (packages []python.Package, files []string, err error) {
@@ -381,6 +418,9 @@ func (p *pythonFetch) withUv(ctx context.Context) ([]python.Package, error) {
 	packages, err := python.ReadRequirements(string(text))
 	if err != nil {
 		return nil, fmt.Errorf("the list of packages that uv wrote cannot be read: %w", err)
+	}
+	if p.isKnown(packages) {
+		return nil, errKnown
 	}
 	return packages, p.online(ctx, append([]string{p.uv}, python.UvInstall(p.python.Path, p.site(), list)...)...)
 }

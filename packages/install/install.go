@@ -40,6 +40,7 @@
 //   - uv is tested with a stand-in only. With pip, all indexes count alike, also those that uv would
 //     ask one after the other.
 //   - On a system with musl, pip starts the loader to learn its version, and fails.
+//   - An update downloads wheels with pip before 23.2, and of an index that does not have their metadata apart.
 //   - Packages from git are not fetched: the jail reaches registries only.
 //   - Without a network nothing is installed, also if the user's cache has everything.
 //   - A registry has to name a SHA-256 or stronger sum of each archive of npm.
@@ -52,8 +53,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
+	"reflect"
 	"strings"
 	"time"
 
@@ -63,7 +64,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/sources"
 	"github.com/mcp-jail/mcp-jail/packages/store"
-	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -84,7 +84,7 @@ type Installer struct {
 	Told      io.Writer                // what npm and the scripts print, without secrets; may be nil
 	Progress  func(Progress)           // called a few times a second, in another goroutine; may be nil
 
-	known string // the digest of a tree of npm's that fetch does not fetch again; may be ""
+	known *store.Entry // whose packages fetch does not fetch again; may be nil
 }
 
 // Result is a package that is installed and pinned.
@@ -243,23 +243,16 @@ func (i *Installer) key(line *runline.Line) store.Key {
 	return installed.Keys(line, &i.Host, i.Own)[0]
 }
 
-// pin writes e to the lock file, in place of the entry before. It keeps the note. It is an error if the entry, or its tool
+// pin writes e to the lock file, in place of the entry before. It is an error if the entry, or its tool
 // definitions, have changed meanwhile.
 func (i *Installer) pin(before, e *store.Entry) error {
 	return store.Update(i.LockFile, func(f *store.File) error {
 		now := f.Find(e.Key)
-		if (now == nil) != (before == nil) || now != nil && (now.Tree != before.Tree || now.Files != before.Files || !samePins(now.Pins, before.Pins)) {
+		if (now == nil) != (before == nil) || now != nil && (now.Tree != before.Tree || now.Files != before.Files || !reflect.DeepEqual(now.Pins, before.Pins)) {
 			return fmt.Errorf("%s was pinned by another process meanwhile: nothing was changed. Try again", e.Key)
-		}
-		if now != nil {
-			e.Note = now.Note
 		}
 		return f.Set(e)
 	})
-}
-
-func samePins(a, b map[string]*toolpin.Pin) bool {
-	return maps.EqualFunc(a, b, func(a, b *toolpin.Pin) bool { return len(toolpin.Compare(a, b)) == 0 })
 }
 
 func inStore(e *store.Entry, err error) error {

@@ -2,6 +2,7 @@ package install
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -201,6 +202,21 @@ func TestPythonUpdate(t *testing.T) {
 	u := newPythonUser(t, serverWheel("fixture-server"))
 	words := []string{"uvx", "fixture-server"}
 	u.install(words...)
+	u.site.Forget()
+	same := testkit.Get(u.Update(t.Context(), u.line(words...)))(t)
+	if changes := same.Changes(); len(changes) > 0 || same.New != same.Old {
+		t.Errorf("nothing is newer: %q", changes)
+	}
+	python := testkit.Get(testkit.Get(installed.Interpreters(t.Context(), &u.Host, nil, nil, installed.Python))(t).Choose("", nil))(t)
+	var major, minor int
+	out := testkit.Get(exec.Command(python.Path, "-I", "-m", "pip", "--version").Output())(t)
+	fmt.Sscanf(string(out), "pip %d.%d", &major, &minor)
+	for _, q := range u.site.Requests() {
+		if hasMetadata := major > 23 || major == 23 && minor >= 2; hasMetadata && strings.HasSuffix(q.Path, ".whl") {
+			t.Errorf("nothing is newer, and pip %d.%d downloads %s", major, minor, q.Path)
+		}
+	}
+	testkit.Must(t, same.Close())
 	newer := serverWheel("fixture-server", "needed-one")
 	newer.Version = "1.1.0"
 	u.site.Upload(newer, needed)

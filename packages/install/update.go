@@ -33,8 +33,8 @@ type Update struct {
 	done    bool
 }
 
-// Update fetches the newest packages for a line beside the pinned ones. If the registry says that those of npm
-// are the pinned ones, it fetches nothing, and New is Old. The caller gives the
+// Update fetches the newest packages for a line beside the pinned ones. If the registry says that these
+// are the newest, it fetches nothing, and New is Old. The caller gives the
 // result to Accept or closes it. Until then no other installation of the package can begin.
 func (i *Installer) Update(ctx context.Context, line *runline.Line) (*Update, error) {
 	stage, err := i.stage(ctx, line)
@@ -63,7 +63,7 @@ func (i *Installer) update(ctx context.Context, stage *store.Stage, line *runlin
 	without := *i
 	without.Scripts = scripts && line.Ecosystem() == runline.PyPI
 	if old != nil && !i.addsScripts(old) {
-		without.known = old.Tree
+		without.known = old
 	}
 	f, err := without.fetch(ctx, stage, line, nil)
 	if errors.Is(err, errKnown) {
@@ -74,7 +74,7 @@ func (i *Installer) update(ctx context.Context, stage *store.Stage, line *runlin
 	}
 	u := &Update{Old: old, New: f.entry, line: line, Refused: f.refused, Skipped: f.skipped, Scripts: entryScripts(f.entry), Store: f.sealed.Store, LockFile: filepath.Join(stage.Dir, "update", store.FileName), stage: stage, sealed: f.sealed}
 	if old != nil {
-		u.New.Note, u.New.Pins = old.Note, maps.Clone(old.Pins)
+		u.New.Pins = maps.Clone(old.Pins)
 	}
 	if err := stage.Remove(filepath.Dir(u.LockFile)); err != nil {
 		return nil, err

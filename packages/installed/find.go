@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/packages/npm"
@@ -223,7 +222,7 @@ func (f Finder) python(ctx context.Context, p *Program, line *runline.Line) erro
 	// -s and -B: neither the user's own packages, nor files written beside the modules.
 	p.Arguments = append([]string{"-s", "-B", file}, line.Args...)
 	// Its path, without links: a tree does not take part in a virtual environment that PATH leads into.
-	chosen, err := f.interpreter(ctx, p, Python, PythonFits)
+	chosen, err := f.interpreter(ctx, p, Python, python.Fits)
 	p.Command = chosen.Path
 	return err
 }
@@ -253,73 +252,6 @@ func readHead(name string) ([]byte, error) {
 		err = nil
 	}
 	return head[:n], err
-}
-
-// PythonFits reports whether a version of Python is in a requires-python of a package:
-// comparisons with commas between them (PEP 440, "Version specifiers"). Releases are
-// compared by their numbers; a version with a suffix, such as 3.14.0rc1, comes before its
-// release. Specifiers with a prerelease, an epoch or "===" are errors.
-func PythonFits(rng, version string) (bool, error) {
-	all := true
-	for spec := range strings.SplitSeq(rng, ",") {
-		if spec = strings.TrimSpace(spec); spec == "" {
-			continue
-		}
-		ok, err := specifierHolds(spec, version)
-		if err != nil {
-			return false, fmt.Errorf("the Python versions %q cannot be read: %w", rng, err)
-		}
-		all = all && ok
-	}
-	return all, nil
-}
-
-func specifierHolds(spec, version string) (bool, error) {
-	op := ""
-	for _, o := range [...]string{"~=", "==", "!=", "<=", ">=", "<", ">"} {
-		if strings.HasPrefix(spec, o) {
-			op = o
-			break
-		}
-	}
-	want := strings.TrimSpace(spec[len(op):])
-	open := strings.HasSuffix(want, ".*")
-	var given []int
-	for part := range strings.SplitSeq(strings.TrimSuffix(want, ".*"), ".") {
-		n, err := strconv.ParseUint(part, 10, 16)
-		if err != nil || op == "" || len(given) == 4 {
-			return false, fmt.Errorf("%q is not a comparison such as >=3.10", spec)
-		}
-		given = append(given, int(n))
-	}
-	if open && op != "==" && op != "!=" || op == "~=" && len(given) < 2 {
-		return false, fmt.Errorf("%q is not a comparison such as >=3.10", spec)
-	}
-	have := numbers(version)
-	prefix := given[:min(len(given), 3)]
-	same := slices.Equal(have[:len(prefix)], prefix)
-	c := slices.Compare(have[:], append(slices.Clone(given), 0, 0, 0)[:3])
-	// 3.14.0rc1 comes before 3.14.0, though their numbers are equal.
-	if c == 0 && isRelease(version) == 0 {
-		c = -1
-	}
-	switch op {
-	case "==":
-		return open && same || !open && c == 0, nil
-	case "!=":
-		return !(open && same || !open && c == 0), nil
-	case "~=":
-		last := min(len(given)-1, 3)
-		return c >= 0 && slices.Equal(have[:last], given[:last]), nil
-	case "<":
-		// PEP 440: "<3.14" leaves out the prereleases of 3.14 too.
-		return c < 0 && (isRelease(version) == 1 || slices.Compare(have[:], append(slices.Clone(given), 0, 0, 0)[:3]) != 0), nil
-	case "<=":
-		return c <= 0, nil
-	case ">":
-		return c > 0, nil
-	}
-	return c >= 0, nil
 }
 
 func (f Finder) node(ctx context.Context, p *Program, line *runline.Line) error {

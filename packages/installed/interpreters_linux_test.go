@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
+	"github.com/mcp-jail/mcp-jail/packages/python"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -68,7 +69,7 @@ func TestUnfitNode(t *testing.T) {
 			t.Errorf("%q: %s, %q, %v", c.engines, got.Path, p.Unfit, err)
 		}
 	}
-	_, err := Finder{Host: host}.interpreter(t.Context(), &Program{Entry: &store.Entry{Engines: ">=3.99"}}, Python, PythonFits)
+	_, err := Finder{Host: host}.interpreter(t.Context(), &Program{Entry: &store.Entry{Engines: ">=3.99"}}, Python, python.Fits)
 	testkit.Fails(t, "Python", err, "the package needs Python >=3.99, and what is here does not fit: 3.11.2")
 	testkit.Must(t, errors.Join(os.Remove(bin+"/node"), os.Remove(newer)))
 	_, err = Finder{Host: host}.interpreter(t.Context(), &Program{Entry: &store.Entry{Engines: ">=20"}}, Node, npm.EngineFits)

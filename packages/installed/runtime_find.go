@@ -1,14 +1,14 @@
 package installed
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
+
+	"deps.dev/util/semver"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -256,7 +256,7 @@ func versionOfPath(real string) string {
 		return ""
 	}
 	name, _, _ = strings.Cut(name, "_") // the revision of Homebrew
-	if version := bareVersion(name); strings.Count(version, ".") == 2 && isRelease(version) == 1 {
+	if version := bareVersion(name); strings.Count(version, ".") == 2 && strings.Trim(version, "0123456789.") == "" {
 		return version
 	}
 	return ""
@@ -323,34 +323,6 @@ type Found struct {
 	Refused      []refusal
 }
 
-// numbers returns the first three numbers of a version, with 0 for those that are missing.
-func numbers(version string) (out [3]int) {
-	for i, part := range strings.SplitN(version, ".", 3) {
-		end := 0
-		for end < len(part) && part[end] >= '0' && part[end] <= '9' {
-			end++
-		}
-		out[i], _ = strconv.Atoi(part[:end])
-	}
-	return out
-}
-
-// compareVersions orders versions by their numbers; a prerelease comes before its release.
-func compareVersions(a, b string) int {
-	x, y := numbers(a), numbers(b)
-	if c := slices.Compare(x[:], y[:]); c != 0 {
-		return c
-	}
-	return cmp.Compare(isRelease(a), isRelease(b))
-}
-
-func isRelease(version string) int {
-	if strings.Trim(version, "0123456789.") == "" {
-		return 1
-	}
-	return 0
-}
-
 // A MissingError says that no interpreter of this machine fits.
 type MissingError struct {
 	Range string // the versions that the package asks for; "" for any
@@ -402,7 +374,10 @@ func (e *MissingError) Unwrap() (all []error) {
 // range cannot be read. Choose does not call fits for an empty range, which every version fits. The
 // error is a [*MissingError], or the error of fits.
 func (f Found) Choose(rng string, fits func(rng, version string) (bool, error)) (Interpreter, error) {
-	best := -1
+	system, best := semver.NPM, -1
+	if f.Language == Python {
+		system = semver.PyPI
+	}
 	for i, candidate := range f.Interpreters {
 		ok, err := strings.TrimSpace(rng) == "", error(nil)
 		if !ok {
@@ -414,7 +389,7 @@ func (f Found) Choose(rng string, fits func(rng, version string) (bool, error)) 
 		switch {
 		case ok && candidate.Default:
 			return candidate, nil
-		case ok && (best < 0 || compareVersions(candidate.Version, f.Interpreters[best].Version) > 0):
+		case ok && (best < 0 || system.Compare(candidate.Version, f.Interpreters[best].Version) > 0):
 			best = i
 		}
 	}

@@ -12,8 +12,8 @@
 //
 //   - Lock files of version 3 are read (npm 7 and later write version 2 or 3). Version 2 has
 //     the same list and is read too; version 1 is refused.
-//   - A range is read strictly: "01.2.3" and "1.2.3beta" are errors. npm accepts these only
-//     in old dependency lists, and not in engines.
+//   - A range is read as deps.dev/util/semver reads it. What node-semver alone reads, such as "==1.2" or "1 ||", counts
+//     as none.
 //   - Of bin, the forms of today count: one file, or files by their names. A list, and two spellings of one
 //     name, are not read as npm reads them.
 //   - A bin that leads out of its package is an error; npm cuts the ".." off and goes on.

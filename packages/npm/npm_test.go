@@ -41,7 +41,7 @@ func TestEngineFitsAsNodeSemver(t *testing.T) {
 		if ok, err := EngineFits(rng, v); err == nil {
 			got = ok
 		}
-		testkit.Equal(t, fmt.Sprintf("%q, %s", rng, v), got, line[3])
+		testkit.Equal(t, fmt.Sprintf("%q, %s", rng, v), got, line[2])
 	}
 }
 

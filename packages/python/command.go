@@ -1,8 +1,9 @@
 package python
 
 import (
-	_ "embed" // sdist.py
+	_ "embed" // the two programs
 	"slices"
+	"strings"
 )
 
 // A Request is what pip or uv is asked for.
@@ -33,6 +34,27 @@ func (r Request) PipDownload(to string) []string {
 		words = append(words, "--constraint", r.Versions)
 	}
 	return append(append(words, "--"), r.Requirements...)
+}
+
+//go:embed look.py
+var look string
+
+// PipLook returns the words after `python` that write to a file which wheels PipDownload would download.
+func (r Request) PipLook(to, list string) []string {
+	return append([]string{"-I", "-c", look, list}, r.PipDownload(to)[len(pip()):]...)
+}
+
+// ReadWheels returns the packages of the list that PipLook has written.
+func ReadWheels(list string) (packages []Package, err error) {
+	for line := range strings.Lines(list) {
+		file, hash, _ := strings.Cut(strings.TrimSpace(line), " ")
+		name, version, err := ParseWheel(file)
+		if err != nil {
+			return nil, err
+		}
+		packages = append(packages, Package{name, version, []string{hash}})
+	}
+	return packages, nil
 }
 
 // PipInstall returns the words that unpack wheels. They need no network.

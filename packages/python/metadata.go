@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
+
+	"deps.dev/util/semver"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
@@ -57,16 +58,18 @@ func (m Metadata) Bound() bool {
 
 var clause = show.Pattern(`^(~=|==|!=|<=|>=|<|>)\s*([0-9]+(?:\.[0-9]+)*)(\.\*)?$`)
 
+const maxClauses = 50
+
 // Range returns the versions of Python on which a tree runs, in the form of requires-python. All
 // packages of the tree accept them. If bound, only the minor version that installed the tree is
-// among them. Range leaves out a condition of a rare form, which it cannot compare; the installer
-// has obeyed it.
+// among them. Range leaves out a condition of a rare form, which it cannot compare, and those of a hostile package
+// that has very many; the installer has obeyed them.
 func Range(packages []Metadata, bound bool, installed string) string {
 	var low, clauses []string
 	for _, m := range packages {
 		for c := range strings.SplitSeq(m.Python, ",") {
 			parts := clause().FindStringSubmatch(strings.TrimSpace(c))
-			if parts == nil {
+			if parts == nil || len(clauses) == maxClauses {
 				continue
 			}
 			c = parts[1] + parts[2] + parts[3]
@@ -79,9 +82,7 @@ func Range(packages []Metadata, bound bool, installed string) string {
 	}
 	slices.Sort(clauses)
 	if len(low) > 0 {
-		clauses = slices.Insert(clauses, 0, ">="+slices.MaxFunc(low, func(a, b string) int {
-			return slices.Compare(release(a), release(b))
-		}))
+		clauses = slices.Insert(clauses, 0, ">="+slices.MaxFunc(low, semver.PyPI.Compare))
 	}
 	if major, rest, ok := strings.Cut(installed, "."); ok && bound {
 		minor, _, _ := strings.Cut(rest, ".")
@@ -90,12 +91,20 @@ func Range(packages []Metadata, bound bool, installed string) string {
 	return strings.Join(clauses, ",")
 }
 
-func release(version string) (numbers []int) {
-	for part := range strings.SplitSeq(version, ".") {
-		n, _ := strconv.Atoi(part) // clause has only digits; a number too large is 0
-		numbers = append(numbers, n)
+// Fits reports whether a version of Python is in such a range. As for pip, a prerelease counts as its release.
+func Fits(rng, version string) (bool, error) {
+	c, err := semver.PyPI.ParseConstraint(rng)
+	if err != nil {
+		return false, fmt.Errorf("the Python versions %q cannot be read: %w", rng, err)
 	}
-	return numbers
+	if end := strings.IndexFunc(version, func(r rune) bool { return r != '.' && (r < '0' || r > '9') }); end > 0 {
+		version = version[:end]
+	}
+	v, err := semver.PyPI.Parse(version)
+	if err != nil {
+		return false, err
+	}
+	return c.MatchVersion(v), nil
 }
 
 // A Recorded file is a line of a RECORD: a file that a package has written, and its SHA-256 as the

@@ -205,3 +205,15 @@ func TestCommands(t *testing.T) {
 		testkit.Equal(t, c.name, strings.Join(c.got, " "), c.want)
 	}
 }
+
+func TestFits(t *testing.T) {
+	for _, c := range testkit.Table[struct {
+		rng, version string
+		want         bool
+	}](t, "fits.txt") {
+		testkit.Equal(t, fmt.Sprintf("%q, %s", c.rng, c.version), testkit.Get(Fits(c.rng, c.version))(t), c.want)
+	}
+	for _, rng := range []string{"3.10", ">=3.x", "~=3", ">=", "^3.10", ">=99999999999999999999"} {
+		testkit.Fails(t, fmt.Sprintf("%q is read", rng), testkit.ErrorOf(Fits(rng, "3.11.0")), "cannot be read")
+	}
+}

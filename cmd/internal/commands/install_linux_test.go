@@ -244,7 +244,7 @@ func TestInstallUnconfigured(t *testing.T) {
 	site.Publish(registry.MCPServer{Name: "@s/files", Version: "2.0.0"}.Package())
 	u.types(0, []string{"install", "--update", "--yes"}, "other 1.0.0 is already the newest", "@s/files: 1.0.0 → 2.0.0", "@s/files is ready: version 2.0.0, ")
 	u.types(0, []string{"install", "--update", "--yes", "--", "npx", "-y", "@s/files@1.0.0"}, "@s/files 1.0.0\n  it was not pinned yet\n", "is ready: version 1.0.0, ")
-	u.types(0, []string{"install", "--update", "--", "npx", "-y", "@s/files@1.0.0"}, "@s/files 1.0.0 is already the newest that the line allows: @s/files@1.0.0\n")
+	u.types(0, []string{"install", "--update", "--", "npx", "-y", "@s/files@1.0.0"}, "@s/files 1.0.0 (of @s/files@1.0.0) is already the newest.\n")
 	if e := u.entry("@s/files@latest"); e.Version != "2.0.0" {
 		t.Errorf("after the update: %s", e.Version)
 	}
@@ -361,8 +361,8 @@ func TestInstallSeveral(t *testing.T) {
 	for _, name := range []string{"alpha", "delta"} {
 		g.Publish(registry.MCPServer{Name: name, Version: "2.0.0"}.Package())
 	}
-	said = u.types(0, []string{"install", "--update", "--yes", "delta", "beta", "deltaagain", "alpha"}, "alpha: 1.0.0 → 2.0.0", "beta 1.0.0 is already the newest")
-	if strings.Count(said, "delta: 1.0.0 → 2.0.0") != 1 || !strings.Contains(said, "delta 2.0.0 is already the newest") || strings.Count(said, "is ready: ") != 2 {
+	said = u.types(0, []string{"install", "--update", "--yes", "delta", "beta", "deltaagain", "alpha"}, "alpha: 1.0.0 → 2.0.0", "Already the newest: beta 1.0.0, delta 2.0.0.\n")
+	if strings.Count(said, "delta: 1.0.0 → 2.0.0") != 1 || strings.Count(said, "is ready: ") != 2 {
 		t.Errorf("updates: %s", said)
 	}
 }

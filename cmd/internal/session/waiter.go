@@ -234,7 +234,7 @@ func (e *Error) Error() string { return e.Reason }
 // input.
 type clientPeek struct {
 	in    io.Reader
-	name  string          // of the client
+	own   bool            // the client is mcp-jail itself
 	token json.RawMessage // for progress; nil if it wants none
 	since time.Time       // when its first message was seen
 }
@@ -265,29 +265,15 @@ func (p *clientPeek) hear(line string) {
 		} `json:"params"`
 	}
 	if json.Unmarshal([]byte(line), &first) == nil {
-		p.name, p.token = strings.ToLower(first.Params.ClientInfo.Name), first.Params.Meta.ProgressToken
+		p.own, p.token = strings.HasPrefix(first.Params.ClientInfo.Name, "mcp-jail "), first.Params.Meta.ProgressToken
 	}
 }
 
-// Most clients wait for 10 to 600 seconds for an answer. mcp-jail must answer before that.
-const (
-	patienceUsual = 24 * time.Second // 30 s: Claude Code, OpenCode
-	patienceShort = 8 * time.Second  // 10 s: Codex before 0.169, Crush, qwen mcp list
-	patienceOwn   = time.Hour        // mcp-jail call and learn, which have a time limit of their own
-)
+// patience is how long a client waits for an answer, less a bit: most wait for 30 to 600 seconds. After a client that
+// waits less has left, the installation goes on without it.
+const patience = 24 * time.Second
 
+// impatient reports whether the client can wait no longer. mcp-jail call and learn have a time limit of their own.
 func (p *clientPeek) impatient() bool {
-	return !p.since.IsZero() && time.Since(p.since) > p.patience()
-}
-
-func (p *clientPeek) patience() time.Duration {
-	if strings.HasPrefix(p.name, "mcp-jail ") {
-		return patienceOwn
-	}
-	for _, name := range []string{"codex", "crush", "qwen"} {
-		if strings.Contains(p.name, name) {
-			return patienceShort
-		}
-	}
-	return patienceUsual
+	return !p.own && !p.since.IsZero() && time.Since(p.since) > patience
 }

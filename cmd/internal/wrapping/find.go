@@ -242,7 +242,7 @@ func read(host clients.Host, r reading, path string) *File {
 }
 
 func (f *File) parse() {
-	if f.parsed, f.Err = edit.ParseLarge(editFormat(f.Place.Format), f.own.Data, allTables()); f.Err != nil {
+	if f.parsed, f.Err = edit.Parse(editFormat(f.Place.Format), f.own.Data); f.Err != nil {
 		f.Err = fmt.Errorf("%s: %w", f.Path, f.Err)
 		return
 	}
@@ -250,24 +250,6 @@ func (f *File) parse() {
 	for _, r := range f.readings {
 		f.find(r)
 	}
-}
-
-// allTables returns the paths at which some client has servers in a JSON file.
-func allTables() (paths [][]string) {
-	for _, c := range clients.All() {
-		for _, p := range c.Places {
-			if editFormat(p.Format) != edit.JSON {
-				continue
-			}
-			for _, t := range p.Tables {
-				paths = append(paths, t.Path)
-			}
-			if p.Line != nil {
-				paths = append(paths, p.Line)
-			}
-		}
-	}
-	return paths
 }
 
 // maxServers bounds the servers of a file. A person has some ten. A project may come with a file

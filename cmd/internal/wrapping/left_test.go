@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/clients/edit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
@@ -261,16 +260,14 @@ func TestLargeFiles(t *testing.T) {
 	h := newHost(t)
 	ours := Program{Path: filepath.Join(h.Home, "bin", "mcp-jail")}
 	write(t, ours.Path, "")
-	history := `"history": ["` + strings.Repeat("x", edit.MaxSize) + `"]`
+	const size = 5 << 20
+	history := "\n" + `"history": ["` + strings.Repeat("x", size) + `"]` + "\n"
 	servers := `"mcpServers": {"m": {"command": "npx", "args": ["-y", "some-server"]}}`
 	for path, c := range map[string]struct{ text, why string }{
-		h.Home + "/.claude.json":                   {"{" + history + ", " + servers + "}", ""},
-		h.Home + "/.cursor/mcp.json":               {"{" + servers + ", " + history + "}", ""},
-		h.Project + "/.mcp.json":                   {"{" + servers + ", " + history + "}", "of at most 5 MB"},
-		h.Home + "/.codex/config.toml":             {"[mcp_servers.m]\ncommand = 'x'\nargs = ['" + strings.Repeat("x", edit.MaxSize) + "']", "of at most 5 MB"},
-		h.Home + "/.config/opencode/opencode.json": {`{"mcp": {"m": {"command": ["x"]}}, ` + history + "}", "reads all of the file"},
-		h.Home + "/.warp/.mcp.json":                {`{"m": {"command": "x"}, ` + history + "}", "reads all of the file"},
-		h.Home + "/.gemini/settings.json":          {`{"mcpServers": {"m": {"command": "` + strings.Repeat("x", edit.MaxSize) + `"}}}`, "tables of servers"},
+		h.Home + "/.claude.json":       {"{" + history + ", " + servers + "}", ""},
+		h.Home + "/.cursor/mcp.json":   {"{" + servers + ", " + history + "}", ""},
+		h.Project + "/.mcp.json":       {"{" + servers + ", " + history + "}", "of at most 5 MB"},
+		h.Home + "/.codex/config.toml": {"[mcp_servers.m]\ncommand = 'x'\nargs = ['" + strings.Repeat("x", size) + "']", "of at most 5 MB"},
 	} {
 		write(t, path, c.text)
 		files, err := Find(h, Selection{Files: []string{path}})

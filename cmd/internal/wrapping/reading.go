@@ -145,9 +145,6 @@ func (f *File) entries(r reading) (all []Entry, err error) {
 		return ok
 	}) {
 		tables, single = []clients.Table{{}}, r.place.Single
-		if f.parsed.IsOutline() {
-			return nil, tooLarge(r.client)
-		}
 	}
 	if err := f.checkReplaced(r.client); err != nil {
 		return nil, err
@@ -191,18 +188,11 @@ func (f *File) entries(r reading) (all []Entry, err error) {
 	return all, nil
 }
 
-func tooLarge(c clients.Client) error {
-	return fmt.Errorf("%s reads all of the file, and mcp-jail edits such files of at most %d bytes", c.Title, edit.MaxSize)
-}
-
 // checkReplaced returns an error if a client replaces variables in the text of the file before it
 // parses that, and so could find other keys and values than mcp-jail does.
 func (f *File) checkReplaced(c clients.Client) error {
 	if !c.AsText {
 		return nil
-	}
-	if f.parsed.IsOutline() {
-		return tooLarge(c)
 	}
 	env := f.host.Env
 	for _, form := range c.Forms {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -38,7 +39,8 @@ type installCmd struct {
 	yes         bool
 	forSession  bool
 	forWrap     bool
-	own         bool // the line of forSession is of the user's own
+	own         bool     // the line of forSession is of the user's own
+	newest      []string // what --update found nothing newer for
 	format      string
 	result      installResult
 }
@@ -155,6 +157,13 @@ func (i *installCmd) run(ctx context.Context, cancel func(), c terminal.Console,
 			r.board.quietly(func() { c.Errorf("%s", failureText(j.name, err)) })
 			failed = true
 		}
+	}
+	switch newest := slices.Compact(slices.Sorted(slices.Values(i.newest))); len(newest) {
+	case 0:
+	case 1:
+		c.PrintText(newest[0] + " is already the newest.\n")
+	default:
+		c.PrintText("Already the newest: " + strings.Join(newest, ", ") + ".\n")
 	}
 	if failed || ctx.Err() != nil { // Run, and the wrap or session that it works for, say that the user stopped it
 		return terminal.ReportedStatus(terminal.Failure)

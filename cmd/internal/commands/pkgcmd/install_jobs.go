@@ -190,12 +190,12 @@ func (i *installCmd) finishInstall(c terminal.Console, j *job) {
 
 func (i *installCmd) finishUpdate(ctx context.Context, c terminal.Console, j *job) (err error) {
 	u, board := j.update, j.progress.board
+	if u.Old != nil && len(j.changes) == 0 {
+		i.newest = append(i.newest, show.Line(u.Old.Name+" "+u.Old.Version+allowed(&j.line)))
+		return nil
+	}
 	accepted := false
 	board.quietly(func() {
-		if u.Old != nil && len(j.changes) == 0 {
-			c.Printf("%s %s is already the newest%s\n", u.Old.Name, u.Old.Version, allowed(&j.line))
-			return
-		}
 		j.sayUpdate(c)
 		if !i.yes {
 			err = cli.Confirm(ctx, c, "Use "+u.New.Name+" "+u.New.Version+" from now on?")
@@ -319,11 +319,11 @@ func (j *job) ready(c terminal.Console, what string, e *store.Entry, found tools
 	}
 }
 
-// allowed returns a phrase for a line that names a version or a range, since a newer version may
+// allowed returns what a line asks for if it names a version or a range, since a newer version may
 // exist. It returns "" for other lines.
 func allowed(line *runline.Line) string {
 	if p := line.Packages[0]; p.Version != "" || p.Range != "" {
-		return " that the line allows: " + show.Line(p.String())
+		return " (of " + p.String() + ")"
 	}
 	return ""
 }

@@ -41,10 +41,11 @@ type installProgress struct {
 	ended bool
 }
 
-// progressEvery is the least time between two lines of one step where there is no terminal, and showEach is how long the
-// line on a terminal is about one of several packages.
+// progressEvery is the least time between two lines of one step where there is no terminal, lookQuietly how long it looks
+// for newer versions without a line, and showEach how long the line on a terminal is about one of several packages.
 const (
 	progressEvery = 10 * time.Second
+	lookQuietly   = 2 * time.Second
 	showEach      = 3 * time.Second
 )
 
@@ -68,12 +69,15 @@ func (p *installProgress) is(at session.Message) {
 	}
 	another := at.Step != p.last.Step || p.begin.IsZero()
 	if p.last = at; another {
-		p.begin = time.Now()
+		p.begin, p.said = time.Now(), time.Time{}
+		if at.Step == "looking" { // that is short, and often there is nothing to say of it
+			p.said = p.begin.Add(lookQuietly - progressEvery)
+		}
 	}
 	switch {
 	case b.console.Spins():
 		b.draw()
-	case another || time.Since(p.said) >= progressEvery:
+	case time.Since(p.said) >= progressEvery:
 		p.said = time.Now()
 		b.say(p.text())
 	}
