@@ -201,9 +201,16 @@ func suspected(c *analysis.Case, lines []string) analysis.Finding {
 	return analysis.Finding{}
 }
 
-// warned returns a note with the warning of the start that names a path, a host or a variable of the failing lines.
+// warned returns a note with the warning of the start that names a path, a host or a variable of the failing lines, or
+// authorities for certificates, if they do not trust one.
 func warned(c *analysis.Case, lines []string) (f analysis.Finding) {
-	for _, n := range words.Names(lines) {
+	all := words.Names(lines)
+	if slices.ContainsFunc(lines, words.Distrusts) {
+		for _, name := range policy.AuthorityVariables {
+			all = append(all, words.Name{Kind: words.Variable, Text: name})
+		}
+	}
+	for _, n := range all {
 		for _, w := range c.Evidence.Warnings {
 			name := n.Text
 			if n.Port != 0 {

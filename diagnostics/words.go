@@ -34,14 +34,12 @@ func fromWords(c *analysis.Case, lines []string) (found []analysis.Finding) {
 		all = slices.DeleteFunc(all, func(n words.Name) bool { return n.Kind != words.Variable })
 	}
 	var known []analysis.Finding
-	certified := false
 	for _, line := range lines {
-		for _, row := range analysis.MatchPrograms(line, serverProgram(c)) {
+		for _, row := range analysis.MatchPrograms(line) {
 			some := missed(c, row)
-			if len(some) == 0 && row.Limit == "" || row.Certificate && certified {
+			if len(some) == 0 && row.Limit == "" {
 				continue
 			}
-			certified = certified || row.Certificate
 			known = append(known, some...)
 			of := words.Names([]string{line}) // a host in it is the one that the program asks without what it lacks
 			all = slices.DeleteFunc(all, func(n words.Name) bool {
@@ -72,7 +70,7 @@ func fromWords(c *analysis.Case, lines []string) (found []analysis.Finding) {
 // ported returns names with the port of the program whose words a line is, for the hosts in it that have none.
 func ported(lines []string, all []words.Name) []words.Name {
 	for _, line := range lines {
-		for _, row := range analysis.MatchPrograms(line, "") {
+		for _, row := range analysis.MatchPrograms(line) {
 			for _, host := range words.Names([]string{line}) {
 				for i, n := range all {
 					if n.Kind == words.Host && host.Kind == words.Host && n.Text == host.Text && n.Port == 0 {
@@ -97,13 +95,6 @@ func noteLast(f analysis.Finding) int {
 		return 0
 	}
 	return 1
-}
-
-func serverProgram(c *analysis.Case) string {
-	if len(c.Profile.Argv) > 0 {
-		return filepath.Base(c.Profile.Argv[0])
-	}
-	return filepath.Base(c.Profile.Program)
 }
 
 // named returns the findings about one name.
@@ -145,7 +136,7 @@ func missed(c *analysis.Case, row analysis.ProgramRow) (found []analysis.Finding
 	}
 	if !c.Windows() {
 		for _, place := range row.Login {
-			if some := analysis.NeededPaths(c, Likely, []string{place}, row.Name+" looks for"); len(some) > 0 {
+			if some := analysis.NeededPaths(c, Likely, []string{place}, row.Name+" looks for"); len(some) > 0 && (!row.IsAny() || c.IsSensitive(some[0].Hint.Target)) {
 				found = append(found, some[0])
 				break
 			}
@@ -163,15 +154,13 @@ func missed(c *analysis.Case, row analysis.ProgramRow) (found []analysis.Finding
 			found = analysis.Beside(c, row.Modules, row.Name+" looks for")
 		}
 	}
-	if row.Any && slices.ContainsFunc(c.Profile.Env, func(v policy.Variable) bool { return slices.Contains(row.Variables, v.Name) }) {
+	if row.Any && slices.ContainsFunc(c.Profile.Env, func(v policy.Variable) bool {
+		return slices.ContainsFunc(row.Variables, func(w string) bool { return policy.EnvIncludes(w, v.Name) })
+	}) {
 		return found
 	}
-	for _, name := range row.Variables {
-		if row.Certificate {
-			if found := authority(c, name); len(found) > 0 {
-				return found
-			}
-		} else if slices.Contains(c.Profile.Withheld, name) {
+	for _, name := range c.Profile.Withheld {
+		if slices.ContainsFunc(row.Variables, func(v string) bool { return policy.EnvIncludes(v, name) }) {
 			found = append(found, analysis.AttributeVariable(c, Likely, name, row.Name+" reads the variable "+name+", which is set but not granted"))
 			found = append(found, socketOf(c, name)...)
 		}
@@ -205,46 +194,6 @@ func raised(c *analysis.Case, f analysis.Finding, levels int) analysis.Finding {
 		}
 	}
 	return f
-}
-
-// authority returns the findings about a variable that names further authorities for certificates: it
-// is withheld, or is granted without the file that it names.
-func authority(c *analysis.Case, name string) []analysis.Finding {
-	value, granted := "", false
-	for _, v := range c.Profile.Env {
-		if v.Name == name {
-			value, granted = v.Value, true
-		}
-	}
-	if !granted {
-		if !slices.Contains(c.Profile.Withheld, name) {
-			return nil
-		}
-		if c.Evidence.Variable != nil {
-			value = c.Evidence.Variable(name)
-		}
-	}
-	file := value
-	if _, store, java := strings.Cut(value, "-Djavax.net.ssl.trustStore="); java {
-		file, _, _ = strings.Cut(store, " ")
-		file = strings.Trim(file, `"'`)
-	} else if value != "" && (strings.Contains(name, "JAVA_") || strings.Contains(name, "JDK_")) {
-		return nil // options about something else
-	}
-	f := analysis.Finding{}
-	if filepath.IsAbs(file) {
-		f = analysis.NamedPath(c, words.Name{Kind: words.Path, Text: file, Fault: words.Absent, Want: policy.Read})
-	}
-	if granted {
-		f.Hint.Cause = "the server does not trust a certificate: the variable " + name + " is granted, and " + c.Show(f.Hint.Target) + ", which it names, is not"
-		return slices.DeleteFunc([]analysis.Finding{f}, func(f analysis.Finding) bool { return !f.Refused })
-	}
-	held := []analysis.Finding{analysis.AttributeVariable(c, Likely, name, "the server does not trust a certificate, and the variable "+name+", which names further authorities, is set but not granted")}
-	if f.Object.Fs.Path != "" && !analysis.IsTooWide(c, f.Object.At()) {
-		f.Besides = true
-		held = append(held, f)
-	}
-	return held
 }
 
 // given returns the findings about what the server's own arguments and variables name, where the
