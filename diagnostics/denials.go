@@ -124,9 +124,7 @@ func denied(c *analysis.Case, d policy.Denial) analysis.Finding {
 			return analysis.AnalyzePath(c, d, cause)
 		}
 	case policy.AxisNet:
-		return nameless(c, analysis.AnalyzeNetwork(c, d, cause))
-	case policy.AxisEnv:
-		return analysis.AttributeVariable(c, Certain, d.Target, cause)
+		return portedLookup(c, analysis.AnalyzeNetwork(c, d, cause))
 	case policy.AxisProcess:
 		if words.RightsOf(d.Operation).Has(policy.Execute) {
 			return analysis.AnalyzeExec(c, d, cause)
@@ -147,33 +145,12 @@ func deniedOthers(c *analysis.Case, d policy.Denial) analysis.Finding {
 	return f
 }
 
-// nameless completes the finding about a lookup whose name the jail did not see: the failing lines
-// name it, or the server's own line does, or the preset of its package grants it.
-func nameless(c *analysis.Case, f analysis.Finding) analysis.Finding {
-	var known []analysis.Finding
+// portedLookup returns the finding about a lookup with the port that the failing lines name.
+func portedLookup(c *analysis.Case, f analysis.Finding) analysis.Finding {
 	for _, n := range ported(failingLines(c), words.Names(failingLines(c))) {
-		switch {
-		case n.Kind != words.Host:
-		case f.Object.Net.Host == n.Text && f.Object.Net.Port == 0 && n.Port != 0: // only its lookup was refused
+		if n.Kind == words.Host && f.Object.Net.Host == n.Text && f.Object.Net.Port == 0 && n.Port != 0 {
 			f.Object = analysis.NamedHost(c, n).Object
-		default:
-			known = append(known, analysis.NamedHost(c, n))
-		}
-	}
-	if f.Hint.Target != "" || !f.Object.IsZero() {
-		return f
-	}
-	inWords := len(known)
-	known = append(append(known, analysis.GivenHosts(c)...), presetFinding(c, Certain)...)
-	if i := slices.IndexFunc(known, isRefused); i >= 0 {
-		f.Object, f.Fix, f.Hint.Target = known[i].Object, known[i].Fix, known[i].Hint.Target
-		if i >= inWords {
-			f.Hint.Cause += ", and " + known[i].Hint.Cause
 		}
 	}
 	return f
-}
-
-func presetGrant(name string) change.Object {
-	return change.Object{Setting: change.Setting{Key: "preset", Value: name}}
 }

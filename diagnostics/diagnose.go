@@ -47,7 +47,7 @@ func diagnose(ev Evidence) Diagnosis {
 	}
 	d.Stderr = quoted(ev.Redactor.Lines(words.Ending(ev.Stderr, maxStderr)))
 	if text := strings.TrimSpace(ev.Redactor.Redact(ev.Text)); text != "" {
-		d.Said = firstQuoted(strings.Split(text, "\n"), maxSaid)
+		d.Said = quoted(words.Ending(strings.Split(text, "\n"), maxSaid))
 	}
 	d.Denials = shownDenials(ev.Redactor.RedactDenials(ev.Denials))
 
@@ -389,8 +389,6 @@ func shownDenials(denials []policy.Denial) []policy.Denial {
 	}
 	return out
 }
-
-func firstQuoted(lines []string, n int) []string { return quoted(lines[:min(len(lines), n)]) }
 
 func quoted(lines []string) (out []string) {
 	for _, l := range lines {

@@ -16,8 +16,7 @@ import (
 
 // fromWords returns what the failing lines point to without a record of the jail, the first one first:
 // each path, host, variable and program in them which the policy refuses, and which this machine has;
-// then what is known of the program whose words they are; then what the server's own line names. A
-// finding that is only a note comes last.
+// then what is known of the program whose words they are; then what the server's own line names.
 func fromWords(c *analysis.Case, lines []string) (found []analysis.Finding) {
 	add := func(more ...analysis.Finding) {
 		for _, f := range more {
@@ -63,7 +62,6 @@ func fromWords(c *analysis.Case, lines []string) (found []analysis.Finding) {
 	if !slices.ContainsFunc(found, isRefused) {
 		add(given(c, fault, lines)...)
 	}
-	slices.SortStableFunc(found, func(a, b analysis.Finding) int { return noteLast(a) - noteLast(b) })
 	return found
 }
 
@@ -89,13 +87,6 @@ func isAddress(host string) bool {
 }
 
 func isRefused(f analysis.Finding) bool { return f.Refused }
-
-func noteLast(f analysis.Finding) int {
-	if f.Refused {
-		return 0
-	}
-	return 1
-}
 
 // named returns the findings about one name.
 func named(c *analysis.Case, n words.Name) []analysis.Finding {
@@ -196,19 +187,13 @@ func raised(c *analysis.Case, f analysis.Finding, levels int) analysis.Finding {
 	return f
 }
 
-// given returns the findings about what the server's own arguments and variables name, where the
-// failing lines name nothing that is refused: files where a file was not found or the server ended at
-// its start, hosts where a connection failed, and the preset of its package.
+// given returns the findings about the files that the server's own arguments and variables name, where the failing lines
+// name nothing that is refused, and a file was not found or the server ended at its start.
 func given(c *analysis.Case, fault words.Fault, lines []string) []analysis.Finding {
 	ended := c.Evidence.Stage == StageStartup && c.Evidence.Exit != nil && c.Evidence.Exit.Signal == 0 || c.Evidence.Timeout > 0 && len(lines) == 0
 	switch {
 	case c.Evidence.Profile == nil || c.Windows():
 		return nil
-	case fault == words.Network:
-		if f := analysis.GivenHosts(c); len(f) > 0 {
-			return f
-		}
-		return presetFinding(c, Likely)
 	case len(lines) > 0:
 		isName := func(n words.Name) bool { return n.Kind == words.Path || n.Kind == words.Program }
 		found := analysis.GivenPaths(c, Likely, fault, lines, slices.ContainsFunc(lines, words.LacksFile) && !slices.ContainsFunc(words.Names(lines), isName))
@@ -220,19 +205,6 @@ func given(c *analysis.Case, fault words.Fault, lines []string) []analysis.Findi
 		return analysis.GivenPaths(c, Likely, words.Absent, nil, true)
 	}
 	return nil
-}
-
-// presetFinding returns the finding that the preset for the server's package would grant its hosts.
-func presetFinding(c *analysis.Case, sure Attribution) []analysis.Finding {
-	if c.Evidence.Preset == nil {
-		return nil
-	}
-	name, hosts := c.Evidence.Preset()
-	if len(hosts) == 0 {
-		return nil
-	}
-	cause := "the preset " + name + " is for the server's package, and grants " + report.InWords(hosts[:min(len(hosts), 3)]) + ", which the policy does not"
-	return []analysis.Finding{analysis.Refused(sure, policy.AxisNet, hosts[0], "connect", cause, presetGrant(name))}
 }
 
 // ungrantedRoot returns the finding about a path that the server itself refuses, although it is in one

@@ -255,18 +255,6 @@ func (c *Case) planCommand() string {
 	return show.Typed("mcp-jail plan", c.Evidence.Server)
 }
 
-// refusedPort returns the finding about a denial of the sandbox to listen, or to bind, at
-// "*:PORT".
-func refusedPort(c *Case, d policy.Denial, cause string) Finding {
-	port, err := strconv.Atoi(d.Target[strings.LastIndexByte(d.Target, ':')+1:])
-	if err != nil || port < 1 || port > 65535 {
-		f := Refused(report.Certain, d.Axis, d.Target, "inbound", cause, change.Object{})
-		f.Hint.Explain, f.Fix = report.PageInbound, "give the server a fixed port, as its documentation says, and grant that"
-		return f
-	}
-	return noPort(c, report.Certain, port, report.Blocked(d, "")+" at port "+strconv.Itoa(port))
-}
-
 // TimeoutHint returns how to give a server more time than the limit that passed. when is the
 // condition, in words.
 func TimeoutHint(c *Case, when string) string {

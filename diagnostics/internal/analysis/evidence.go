@@ -29,9 +29,6 @@ type Evidence struct {
 	Warnings []string
 	// Unfit says that the server's interpreter is none that its package asks for. "" means that it is one.
 	Unfit string
-	// Preset returns the preset for the server's package, if the server does not have it and it would
-	// hold, and the hosts that it grants. It returns "" for none. With nil, none is known.
-	Preset func() (name string, hosts []string)
 	// Stateless means that every call has its own process. Profile.Tool names the
 	// tool; "" means the discovery process, to which no table can grant anything.
 	Stateless bool

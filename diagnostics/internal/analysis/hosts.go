@@ -24,15 +24,6 @@ func AnalyzeNetwork(c *Case, d policy.Denial, cause string) Finding {
 }
 
 func causeOfNetDenial(c *Case, d policy.Denial, cause string) Finding {
-	if d.Operation == "listen" {
-		return refusedPort(c, d, cause)
-	}
-	if report.IsNamelessLookup(d) || strings.HasPrefix(d.Target, "*:") || d.Operation == "socket" {
-		// A lookup whose name is not known may have nothing to do with the failure.
-		f := Refused(report.Possible, d.Axis, "", d.Operation, report.Blocked(d, ""), change.Object{})
-		f.Fix = "mcp-jail does not know which host it wanted. To find out: " + show.Typed("mcp-jail learn", c.Evidence.Server)
-		return f
-	}
 	host, port, scheme, ok := words.SplitEndpoint(d.Target)
 	if !ok {
 		return Refused(report.Certain, d.Axis, d.Target, d.Operation, cause, change.Object{}).Unfixable("no rule grants this")

@@ -409,37 +409,3 @@ func grantedDenial(c *Case, d policy.Denial, f Finding) Finding {
 	}
 	return f
 }
-
-// GivenHosts returns the findings about the hosts that the server's own arguments and variables name, and
-// that the policy does not grant. It leaves out the loopback, on which the jail tells more.
-func GivenHosts(c *Case) (all []Finding) {
-	add := func(value, where string) {
-		for _, n := range words.Hosts(value) {
-			if IsLoopback(n.Text) || slices.ContainsFunc(all, func(f Finding) bool { return f.Object.Net.Host == n.Text }) {
-				continue
-			}
-			if f := NamedHost(c, n); f.Refused {
-				f.Hint.Cause = "the host " + c.Name(words.Endpoint(n.Text, n.Port)) + ", which " + where + ", is not granted"
-				all = append(all, f)
-			}
-		}
-	}
-	args := c.Profile.Argv[min(1, len(c.Profile.Argv)):]
-	for i, arg := range args {
-		if i > 0 && strings.HasPrefix(args[i-1], "-") && !strings.Contains(args[i-1], "=") {
-			arg = args[i-1] + "=" + arg // --host db.example
-		}
-		add(arg, "the server's arguments name")
-	}
-	variables := c.grantedVariables()
-	for _, v := range variables {
-		value := v.Name + "=" + v.Value
-		for _, o := range variables { // DB_PORT beside DB_HOST
-			if base, is := strings.CutSuffix(v.Name, "HOST"); is && o.Name == base+"PORT" {
-				value += ":" + o.Value
-			}
-		}
-		add(value, "the variable "+v.Name+" names")
-	}
-	return all
-}

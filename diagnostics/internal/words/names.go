@@ -405,27 +405,6 @@ func verbIn(line string) string {
 	return ""
 }
 
-// Hosts returns the hosts that a word of the server's own line names: of a URL or a connection string,
-// or a host with dots beside a flag or variable.
-func Hosts(word string) []Name {
-	word = strings.NewReplacer(";", " ", "@tcp(", "@tcp ", ")", " ", "tcp:", "").Replace(word)
-	all := hostsIn(word)
-	service, _, _ := strings.Cut(strings.ToLower(strings.TrimLeft(word, "-")), "host") // PGHOST=db.example
-	for i := range all {
-		if all[i].Port == 0 {
-			all[i].Port = portOf(strings.TrimRight(service, "_-"))
-		}
-	}
-	return slices.DeleteFunc(all, func(n Name) bool {
-		_, value, _ := strings.Cut(word, "=")
-		ending := strings.ToLower(strings.TrimRight(word[:len(word)-len(value)], "="))
-		said := strings.Contains(word, "://") || slices.ContainsFunc([]string{"host", "hostname", "server", "addr", "address", "endpoint", "domain", "broker", "source"}, func(e string) bool {
-			return strings.HasSuffix(ending, e) || strings.Contains(strings.ToLower(word), e+"=")
-		})
-		return !said && n.Port == 0
-	})
-}
-
 // IsAboutConnection reports whether a line tells of a connection that ends or does not answer. The jail
 // accepts a connection to a granted host before this machine has reached it, so a refused one ends.
 func IsAboutConnection(line string) bool {
