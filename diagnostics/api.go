@@ -301,7 +301,7 @@ func hint(c *analysis.Case, f analysis.Finding) Hint {
 // mayOnly says what the server may do instead of what the jail has recorded, or "" if that is not about its rights.
 func mayOnly(c *analysis.Case, f analysis.Finding) string {
 	h := f.Hint
-	if h.Attribution != Certain || f.Whole {
+	if h.Attribution != Certain || f.Whole || h.Proposal.Denial() != "" {
 		return ""
 	}
 	switch who := c.Who(); {

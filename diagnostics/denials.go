@@ -18,7 +18,7 @@ import (
 func recorded(c *analysis.Case, lines []string) (found []analysis.Finding) {
 	denials := slices.DeleteFunc(slices.Clone(c.Evidence.Denials), func(d policy.Denial) bool {
 		named := mentions(lines, d)
-		return !named && (analysis.IsHarmless(d) || d.Background || d.Reason == policy.DeniedOwnHome || !fits(lines, d))
+		return !named && (analysis.IsHarmless(d) || d.Background || d.Reason == policy.DeniedOwnHome || !fits(lines, d) || missesOther(c, lines, d))
 	})
 	if c.Evidence.Exit != nil {
 		slices.Reverse(denials)
@@ -84,7 +84,7 @@ func mentions(lines []string, d policy.Denial) bool {
 // come from one, and those that tell of a file from a file or a program. A line with a cause of its
 // own, or with a variable that it asks for, has another cause.
 func fits(lines []string, d policy.Denial) bool {
-	fault, _ := words.FaultOf(lines)
+	fault := words.FaultOf(lines)
 	if isAnswered(d) {
 		return true
 	}
@@ -99,6 +99,19 @@ func fits(lines []string, d policy.Denial) bool {
 		return fault != words.Network
 	}
 	return true
+}
+
+// missesOther reports whether lines tell that a path is not there, and none of the paths in them leads to what was refused.
+func missesOther(c *analysis.Case, lines []string, d policy.Denial) bool {
+	if d.Axis != policy.AxisFs || words.FaultOf(lines) != words.Absent {
+		return false
+	}
+	paths := slices.DeleteFunc(words.Names(lines), func(n words.Name) bool { return n.Kind != words.Path })
+	return len(paths) > 0 && !slices.ContainsFunc(paths, func(n words.Name) bool {
+		path, _ := c.Absolute(n.Text)
+		path = c.Canonical(path)
+		return policy.Within(path, d.Target) || policy.Within(d.Target, path)
+	})
 }
 
 // denied turns a denial of the jail into a finding. The finding is always refused. It has a grant if

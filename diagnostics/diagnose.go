@@ -77,7 +77,7 @@ func diagnose(ev Evidence) Diagnosis {
 		setCauses(&d, c, causes)
 		d.What += afterWords(c, d, lines)
 	case note.Note != "":
-		d.Attribution = cmp.Or(note.Hint.Attribution, None)
+		d.Attribution, d.Whole = cmp.Or(note.Hint.Attribution, None), note.Whole
 		d.Cause, d.Fix = show.Cut(note.Note, report.MaxCause), show.Cut(note.Fix, 2*report.MaxCause)
 		if d.Explain = note.Hint.Explain; d.Explain == "" {
 			d.Explain = PageElsewhere
@@ -424,8 +424,6 @@ func worded(c *analysis.Case, f analysis.Finding) analysis.Finding {
 	switch p := f.Hint.Proposal; {
 	case p.Verdict() == change.Never && p.Source == change.Said && p.Is(policy.WhySensitive, policy.WhyKeyName):
 		f.Hint.Cause, f.Whole = c.Who()+" probably looked for "+c.Show(f.Hint.Target)+". The jail hides keys and passwords", true
-	case p.Verdict() == change.Cannot && p.Denial() != "":
-		f.Hint.Cause += ", because " + p.Denial() + " refuses it"
 	}
 	if f.Hint.Proposal.Refused() == "" {
 		return f

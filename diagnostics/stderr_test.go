@@ -206,7 +206,7 @@ func TestPrograms(t *testing.T) {
 		}
 		switch {
 		case row.Says != "":
-			if d := diagnose(nil, nil); d.Cause != row.Says || d.Explain != Page(row.Page) || len(wordsOf(d)) > 0 {
+			if d := diagnose(row.Places, nil); d.Cause != row.Says || d.Explain != Page(row.Page) || len(wordsOf(d)) > 0 {
 				t.Errorf("%s: %s", row.Name, d.Text())
 			}
 		case row.Limit != "":

@@ -69,8 +69,7 @@ func grantPhrase(c *analysis.Case, wanted []change.Object) string {
 
 // mayFail reports whether a line may tell of a refusal. It is cheaper than to look for names.
 func mayFail(line string) bool {
-	fault, _ := words.MatchFault(line)
-	return fault != words.NoFault || words.ContainsAny(strings.ToLower(line), []string{"not set", "required", "missing", "unset", "must be", "variable", "credential", "login"})
+	return words.MatchFault(line) != words.NoFault || words.ContainsAny(strings.ToLower(line), []string{"not set", "required", "missing", "unset", "must be", "variable", "credential", "login"})
 }
 
 // Complaint returns the diagnosis for a server that has started and reported on stderr

@@ -10,7 +10,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/analysis"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
-	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -58,7 +57,7 @@ func fromWords(c *analysis.Case, lines []string) (found []analysis.Finding) {
 	}
 	add(known...)
 	add(ungrantedRoot(c, lines))
-	fault, _ := words.FaultOf(lines)
+	fault := words.FaultOf(lines)
 	if !slices.ContainsFunc(found, isRefused) {
 		add(given(c, fault, lines)...)
 	}
@@ -120,7 +119,7 @@ func missed(c *analysis.Case, row analysis.ProgramRow) (found []analysis.Finding
 		}
 		return found
 	case row.Says != "":
-		if c.Windows() {
+		if c.Windows() || row.Places != nil && len(analysis.NeededPaths(c, Likely, row.Places, "")) == 0 {
 			return nil
 		}
 		return []analysis.Finding{{Note: row.Says, AboutPolicy: true, Hint: report.Hint{Attribution: Likely, Explain: Page(row.Page)}}}
@@ -276,17 +275,20 @@ func looksLike(c *analysis.Case, lines []string) (f analysis.Finding, ok bool) {
 		return f, false // what they name is not refused
 	}
 	for _, line := range lines {
-		fault, written := words.MatchFault(line)
+		fault := words.MatchFault(line)
 		switch {
 		case words.Elsewhere(line), fault == words.NoFault, fault == words.Absent, fault == words.Busy,
 			fault == words.Network && slices.ContainsFunc(c.Profile.Net, func(r policy.NetRule) bool { return r.Allow }):
 			continue
 		}
-		note := "it blocks with " + written + ", and so do other programs"
-		if fault == words.Network {
-			note = "no host is granted"
+		but := "but nothing is on record"
+		switch {
+		case fault == words.Network:
+			but = "since no host is granted"
+		case len(c.Evidence.Denials) > 0:
+			but = "but has only other things on record"
 		}
-		return analysis.Finding{Note: show.Cut(note, report.MaxCause), Fix: c.PlanFix()}, true
+		return analysis.Finding{Note: "the jail may have blocked this, " + but, Whole: true, Fix: "to compare: " + c.PlanCommand()}, true
 	}
 	return f, false
 }

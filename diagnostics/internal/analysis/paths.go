@@ -389,7 +389,7 @@ func AnalyzePath(c *Case, d policy.Denial, cause string) Finding {
 	if o := f.Object; o.Fs.Path != "" && !o.Makes() && private == "" && o.Fs.Rights()&^c.Profile.RightsAt(o.At()) == 0 && !change.IsReserved(c.Profile, o.At()) {
 		f.Object = change.Object{}
 		f.Hint.Explain = report.PageFsMove
-		f.Fix = "the policy already grants this, but the path of a rule or a protected file cannot be moved or removed. To see them: " + c.planCommand()
+		f.Fix = "the policy already grants this, but the path of a rule or a protected file cannot be moved or removed. To see them: " + c.PlanCommand()
 	}
 	return forSocket(c, f, dials)
 }
@@ -401,9 +401,9 @@ func grantedDenial(c *Case, d policy.Denial, f Finding) Finding {
 	case strings.HasPrefix(d.Operation, "rename"):
 		// The record holds only the new name. The refusal concerns the old name.
 		f.Hint.Explain = report.PageFsMove
-		f.Fix = "the new name is granted, but the old name cannot be moved: the server has no right to delete it, or it is or contains a protected file or the path of a rule; copy it instead. To see its rules: " + c.planCommand()
+		f.Fix = "the new name is granted, but the old name cannot be moved: the server has no right to delete it, or it is or contains a protected file or the path of a rule; copy it instead. To see its rules: " + c.PlanCommand()
 	case c.mac():
-		f.Fix = "the policy grants this, but on macOS the jail is narrower beside protected files and for links. To see it: " + c.planCommand()
+		f.Fix = "the policy grants this, but on macOS the jail is narrower beside protected files and for links. To see it: " + c.PlanCommand()
 	default:
 		f.Fix = "the policy already grants this: run `mcp-jail doctor` and report the problem"
 	}

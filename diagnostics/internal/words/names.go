@@ -40,7 +40,7 @@ const maxNames = 100
 
 // Names returns what lines name, each name once.
 func Names(lines []string) (all []Name) {
-	failure, _ := FaultOf(lines)
+	failure := FaultOf(lines)
 	for _, line := range lines {
 		if len(all) >= maxNames {
 			break
@@ -48,7 +48,7 @@ func Names(lines []string) (all []Name) {
 		if Elsewhere(line) || strings.Contains(line, "not a git repository (") {
 			continue
 		}
-		fault, _ := MatchFault(line)
+		fault := MatchFault(line)
 		if fault == NoFault {
 			fault = failure
 		}
@@ -84,14 +84,14 @@ func Names(lines []string) (all []Name) {
 	return all[:min(len(all), maxNames)]
 }
 
-// FaultOf returns the first fault that lines tell of, and how it is written.
-func FaultOf(lines []string) (Fault, string) {
+// FaultOf returns the first fault that lines tell of.
+func FaultOf(lines []string) Fault {
 	for _, line := range lines {
-		if f, written := MatchFault(line); f != NoFault && !Elsewhere(line) {
-			return f, written
+		if f := MatchFault(line); f != NoFault && !Elsewhere(line) {
+			return f
 		}
 	}
-	return NoFault, ""
+	return NoFault
 }
 
 // speaker is the shell, or the script, that wrote a line.
