@@ -60,7 +60,7 @@ func diagnose(ev Evidence) Diagnosis {
 		if warning.Note != "" {
 			f = warning
 		}
-		return concluded(d, f, PagePackageMissing)
+		return concluded(d, f, report.PagePackageMissing)
 	}
 	causes, note := causesOf(c, lines)
 	isNamed := func(f analysis.Finding) bool {
@@ -80,7 +80,7 @@ func diagnose(ev Evidence) Diagnosis {
 		d.Attribution, d.Whole = cmp.Or(note.Hint.Attribution, None), note.Whole
 		d.Cause, d.Fix = show.Cut(note.Note, report.MaxCause), show.Cut(note.Fix, 2*report.MaxCause)
 		if d.Explain = note.Hint.Explain; d.Explain == "" {
-			d.Explain = PageElsewhere
+			d.Explain = report.PageElsewhere
 		}
 	case len(ev.Denials) == 0:
 		d.Apart = ev.Redactor.Lines(apart(c, append(lines, alsoWritten(c)...)))
@@ -139,7 +139,7 @@ func causesOf(c *analysis.Case, lines []string) (causes []analysis.Finding, note
 		return causes, note
 	}
 	if f, ok := analysis.SkippedScripts(c, everyLine(c)); ok {
-		f.Hint.Attribution, f.Hint.Explain = Likely, PagePackageScripts
+		f.Hint.Attribution, f.Hint.Explain = Likely, report.PagePackageScripts
 		return nil, f
 	}
 	if causes, note = said(c, lines); len(causes) > 0 || note.Note != "" {
@@ -190,10 +190,10 @@ func said(c *analysis.Case, lines []string) (causes []analysis.Finding, note ana
 // suspected returns a note about what may be the cause, without a name for it.
 func suspected(c *analysis.Case, lines []string) analysis.Finding {
 	if f, ok := analysis.Listens(c); ok {
-		return possible(f, PageInbound)
+		return possible(f, report.PageInbound)
 	}
 	if f, ok := looksLike(c, lines); ok {
-		return possible(f, PagePossible)
+		return possible(f, report.PagePossible)
 	}
 	if ev := c.Evidence; ev.Unfit != "" && ev.Stage == StageStartup && !ev.Started && ev.Exit != nil {
 		return possible(analysis.Finding{Note: ev.Unfit, Fix: "install a version of Node.js that fits"}, PageServerEnded)
@@ -355,14 +355,14 @@ func codeOf(ev *Evidence) Code {
 	switch {
 	case ev.Started, ev.Waiting:
 		return 0
-	case ev.Start != nil && ev.Start.Step != StepExec:
+	case ev.Start != nil && ev.Start.Step != analysis.StepExec:
 		return CodeJail
 	case ev.Start != nil || ev.Stage == StageExec:
-		return CodeExec
+		return report.CodeExec
 	case ev.Timeout > 0:
-		return CodeTimeout
+		return report.CodeTimeout
 	case ev.Stage == StageStartup:
-		return CodeStartup
+		return report.CodeStartup
 	}
 	return CodeDied
 }

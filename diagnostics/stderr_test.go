@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/analysis"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -51,7 +52,7 @@ func TestScriptsAboveList(t *testing.T) {
 		ev.Stderr = append(ev.Stderr, fmt.Sprintf(" → /s/build/%d/x", i))
 	}
 	ev.Stderr = append(ev.Stderr, "  ]", "}", "", "Node.js v20.20.2")
-	if d := Diagnose(ev); !strings.Contains(advised(d), command) || d.Explain != PagePackageScripts || !strings.Contains(d.LastError(), "the bindings file") {
+	if d := Diagnose(ev); !strings.Contains(advised(d), command) || d.Explain != report.PagePackageScripts || !strings.Contains(d.LastError(), "the bindings file") {
 		t.Errorf("%s", d.Text())
 	}
 }

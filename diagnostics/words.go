@@ -195,11 +195,7 @@ func given(c *analysis.Case, fault words.Fault, lines []string) []analysis.Findi
 		return nil
 	case len(lines) > 0:
 		isName := func(n words.Name) bool { return n.Kind == words.Path || n.Kind == words.Program }
-		found := analysis.GivenPaths(c, Likely, fault, lines, slices.ContainsFunc(lines, words.LacksFile) && !slices.ContainsFunc(words.Names(lines), isName))
-		if len(found) == 0 && fault == words.ReadOnly && c.MentionsSQLite {
-			found = append(found, analysis.ReadOnlyRule(c))
-		}
-		return found
+		return analysis.GivenPaths(c, Likely, fault, lines, slices.ContainsFunc(lines, words.LacksFile) && !slices.ContainsFunc(words.Names(lines), isName))
 	case ended:
 		return analysis.GivenPaths(c, Likely, words.Absent, nil, true)
 	}
@@ -223,7 +219,7 @@ func ungrantedRoot(c *analysis.Case, lines []string) analysis.Finding {
 				return analysis.Finding{
 					Note: "the server refuses " + c.Show(path) + ", which is in its own HOME: in the jail a ~ does not mean your home directory",
 					Fix:  "write the whole path into the call, " + c.Quote(c.Evidence.UserHome+path[len(home):]),
-					Hint: report.Hint{Explain: PagePathArg}, AboutPolicy: true,
+					Hint: report.Hint{Explain: report.PagePathArg}, AboutPolicy: true,
 				}
 			}
 			for _, root := range c.Evidence.Roots {

@@ -321,21 +321,6 @@ func argumentPath(c *Case, word string) string {
 	return path
 }
 
-// ReadOnlyRule returns the finding, for words that name no path, about the only rule that lets the
-// server read and not write.
-func ReadOnlyRule(c *Case) (f Finding) {
-	var found []policy.Entry
-	for _, e := range c.Profile.Entries {
-		if e.Origin == policy.OriginRule && e.Rights.Has(policy.Read) && e.Rights&policy.Write == 0 && !e.Rights.Has(policy.Execute) {
-			found = append(found, e)
-		}
-	}
-	if len(found) != 1 || !counts(c, found[0].Path, policy.Write) {
-		return f
-	}
-	return attributeNamed(c, report.Likely, found[0].Path, policy.Write, words.Name{Fault: words.ReadOnly}, "the server may read "+c.Show(found[0].Path)+", and not change it")
-}
-
 // AnalyzePath analyzes a denial whose target is a path.
 func AnalyzePath(c *Case, d policy.Denial, cause string) Finding {
 	path, ok := c.Absolute(d.Target)
