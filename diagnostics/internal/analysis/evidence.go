@@ -78,7 +78,7 @@ type Evidence struct {
 	// server does not show.
 	SearchPath string
 	// Variable returns the value of a variable where mcp-jail was started, or "". It is asked only for
-	// those that name certificates. With nil, none is known.
+	// those that name sockets. With nil, none is known.
 	Variable func(name string) string
 	// Source returns the file from which a rule gives a variable, or "" for mcp-jail's own environment. Holds reports
 	// whether a file of variables sets one of a name; only files that are hidden are asked for. With nil, none is known.
