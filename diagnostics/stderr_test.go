@@ -40,6 +40,10 @@ func TestCauseAboveTrace(t *testing.T) {
 			t.Errorf("%d frames: %s", n, d.Message())
 		}
 	}
+	traced := "Traceback (most recent call last):\n" + strings.Repeat("  File \"/usr/lib/x.py\", line 3, in f\n    x.f()\n", 9) + "ValueError: no mode is configured"
+	if d := Diagnose(evidence(traced)); d.LastError() != "ValueError: no mode is configured" {
+		t.Errorf("of a trace in an answer %q is quoted", d.LastError())
+	}
 }
 
 // TestScriptsAboveList: the missing part of a package is known above a long list of places.
