@@ -37,35 +37,22 @@ type (
 	Leak       = report.Leak
 	Tools      = report.Tools
 
-	Redactor     = report.Redactor
-	Tail         = report.Tail
-	StderrFilter = report.StderrFilter
+	Redactor = report.Redactor
+	Tail     = report.Tail
 )
 
 // The stages, the attributions, the codes and the members of answers and errors.
 const StageExec, StageStartup, StageList, StageCall = report.StageExec, report.StageStartup, report.StageList, report.StageCall
 const Certain, Likely, Possible, None = report.Certain, report.Likely, report.Possible, report.None
-const CodeExec, CodeStartup, CodeDied, CodeConfig = report.CodeExec, report.CodeStartup, report.CodeDied, report.CodeConfig
-const CodeJail, CodeTimeout, CodeTools, CodeLeak = report.CodeJail, report.CodeTimeout, report.CodeTools, report.CodeLeak
+const CodeDied, CodeConfig, CodeJail = report.CodeDied, report.CodeConfig, report.CodeJail
 const DataFailure, DataDiagnosis, DataServer, MetaDenials = report.DataFailure, report.DataDiagnosis, report.DataServer, report.MetaDenials
 const RecordVersion = report.RecordVersion
 
-// StepExec is the step that starts the program. All other steps build the jail.
-const StepExec = analysis.StepExec
-
 // The help topics.
-const PageFsRead, PageFsWrite, PageFsSensitive, PageFsProtected = report.PageFsRead, report.PageFsWrite, report.PageFsSensitive, report.PageFsProtected
-const PageFsMove, PagePathArg, PageSocket, PageExecute = report.PageFsMove, report.PagePathArg, report.PageSocket, report.PageExecute
-const PageProgram, PageArguments, PageBrowser, PageEnv = report.PageProgram, report.PageArguments, report.PageBrowser, report.PageEnv
-const PageNetHost, PageNetAddress, PageNetName, PageNetScheme = report.PageNetHost, report.PageNetAddress, report.PageNetName, report.PageNetScheme
-const PageNetRequest, PageNetLimit, PageNetUnreachable, PageSecret = report.PageNetRequest, report.PageNetLimit, report.PageNetUnreachable, report.PageSecret
-const PageInbound = report.PageInbound
-const PageLeak, PageLimitMemory, PageLimitProcesses, PageLimitFiles = report.PageLeak, report.PageLimitMemory, report.PageLimitProcesses, report.PageLimitFiles
-const PageTimeout, PageProgramMissing, PageServerEnded, PageStdout = report.PageTimeout, report.PageProgramMissing, report.PageServerEnded, report.PageStdout
-const PageMessage, PagePerCall, PageToolOff, PagePossible, PageElsewhere = report.PageMessage, report.PagePerCall, report.PageToolOff, report.PagePossible, report.PageElsewhere
-const PageConfig, PageConflict, PageTrust, PageReload, PageReplaced = report.PageConfig, report.PageConflict, report.PageTrust, report.PageReload, report.PageReplaced
-const PageUserns, PageGap, PageJail, PagePackageMissing = report.PageUserns, report.PageGap, report.PageJail, report.PagePackageMissing
-const PagePackageInstall, PagePackageScripts, PagePinTools, PageUndo = report.PagePackageInstall, report.PagePackageScripts, report.PagePinTools, report.PageUndo
+const PageFsWrite, PageNetHost, PageServerEnded, PageStdout = report.PageFsWrite, report.PageNetHost, report.PageServerEnded, report.PageStdout
+const PageMessage, PagePerCall, PageToolOff, PageConfig = report.PageMessage, report.PagePerCall, report.PageToolOff, report.PageConfig
+const PageConflict, PageTrust, PageReload, PageUserns = report.PageConflict, report.PageTrust, report.PageReload, report.PageUserns
+const PageGap, PageJail, PagePackageInstall, PageUndo = report.PageGap, report.PageJail, report.PagePackageInstall, report.PageUndo
 const PageRecord = report.PageRecord
 
 // NewRedactor returns a Redactor of the variables of env that are marked Secret.
@@ -74,9 +61,9 @@ func NewRedactor(env []policy.Variable) *Redactor { return report.NewRedactor(en
 // NewTail returns a Tail that redacts with r, which may be nil.
 func NewTail(r *Redactor) *Tail { return report.NewTail(r) }
 
-// NewStderrFilter returns a StderrFilter that writes to a writer. r may be nil. rows returns a line as the rows of a
+// NewStderrFilter returns a [report.StderrFilter] that writes to a writer. r may be nil. rows returns a line as the rows of a
 // terminal. It is nil for a pipe.
-func NewStderrFilter(to io.Writer, r *Redactor, rows func(line string) string) *StderrFilter {
+func NewStderrFilter(to io.Writer, r *Redactor, rows func(line string) string) *report.StderrFilter {
 	return report.NewStderrFilter(to, r, rows)
 }
 
@@ -163,7 +150,7 @@ func OfReplaced(ev Evidence, file string) Diagnosis {
 
 func replaced(d Diagnosis, c *analysis.Case, file string) Diagnosis {
 	d.Replaced = file
-	return concluded(d, analysis.ReplacedFile(c, file), PageReplaced)
+	return concluded(d, analysis.ReplacedFile(c, file), report.PageReplaced)
 }
 
 func ofJail(c *analysis.Case, lines []string) (f analysis.Finding) {
@@ -197,7 +184,7 @@ func ofJail(c *analysis.Case, lines []string) (f analysis.Finding) {
 			if !slices.Contains(c.Profile.Inbound, port) && (strings.Contains(line, "localhost:") || strings.Contains(line, "127.0.0.1:")) && words.HasNumber(line, port) {
 				return analysis.Finding{
 					Note:   "the server listens at port " + strconv.Itoa(port) + ", and no port leads into the jail",
-					Object: change.Object{Inbound: port}, Hint: Hint{Axis: policy.AxisNet, Target: "port " + strconv.Itoa(port), Missing: "inbound", Explain: PageInbound},
+					Object: change.Object{Inbound: port}, Hint: Hint{Axis: policy.AxisNet, Target: "port " + strconv.Itoa(port), Missing: "inbound", Explain: report.PageInbound},
 				}
 			}
 		}
@@ -224,7 +211,7 @@ func summary(ev *Evidence) string {
 	server := report.Who(ev.Server)
 	switch ev.Stage {
 	case StageExec:
-		if ev.Start != nil && ev.Start.Step != StepExec {
+		if ev.Start != nil && ev.Start.Step != analysis.StepExec {
 			return server + " was not started"
 		}
 		return server + " could not be started"
@@ -301,7 +288,7 @@ func hint(c *analysis.Case, f analysis.Finding) Hint {
 // mayOnly says what the server may do instead of what the jail has recorded, or "" if that is not about its rights.
 func mayOnly(c *analysis.Case, f analysis.Finding) string {
 	h := f.Hint
-	if h.Attribution != Certain || f.Whole {
+	if h.Attribution != Certain || f.Whole || h.Proposal.Denial() != "" {
 		return ""
 	}
 	switch who := c.Who(); {
@@ -330,29 +317,29 @@ func pageOf(c *analysis.Case, h Hint) Page {
 		p := h.Proposal
 		switch {
 		case h.Missing == analysis.RightName(policy.Execute):
-			return PageExecute
+			return report.PageExecute
 		case h.Missing != analysis.RightName(policy.Write) && (p.Is(policy.WhySensitive, policy.WhyLogin, policy.WhyKeyName) || p.IsZero() && c.IsSensitive(h.Target)):
-			return PageFsSensitive
+			return report.PageFsSensitive
 		case h.Missing != analysis.RightName(policy.Write):
-			return PageFsRead
+			return report.PageFsRead
 		case p.Verdict() == change.Never && len(p.Reasons) > 0 || p.IsZero() && c.IsNever(h.Target, policy.Write):
-			return PageFsProtected
+			return report.PageFsProtected
 		}
 		return PageFsWrite
 	case policy.AxisNet:
 		return PageNetHost
 	case policy.AxisIPC:
-		return PageSocket
+		return report.PageSocket
 	case policy.AxisEnv:
-		return PageEnv
+		return report.PageEnv
 	case policy.AxisProcess:
 		switch h.Missing {
 		case analysis.RightName(policy.Execute):
-			return PageExecute
+			return report.PageExecute
 		case "jail":
 			return PageJail
 		}
-		return PageProgram
+		return report.PageProgram
 	}
 	return ""
 }

@@ -18,7 +18,7 @@ import (
 func recorded(c *analysis.Case, lines []string) (found []analysis.Finding) {
 	denials := slices.DeleteFunc(slices.Clone(c.Evidence.Denials), func(d policy.Denial) bool {
 		named := mentions(lines, d)
-		return !named && (analysis.IsHarmless(d) || d.Background || d.Reason == policy.DeniedOwnHome || !fits(lines, d))
+		return !named && (analysis.IsHarmless(d) || d.Background || d.Reason == policy.DeniedOwnHome || !fits(lines, d) || missesOther(c, lines, d))
 	})
 	if c.Evidence.Exit != nil {
 		slices.Reverse(denials)
@@ -84,7 +84,7 @@ func mentions(lines []string, d policy.Denial) bool {
 // come from one, and those that tell of a file from a file or a program. A line with a cause of its
 // own, or with a variable that it asks for, has another cause.
 func fits(lines []string, d policy.Denial) bool {
-	fault, _ := words.FaultOf(lines)
+	fault := words.FaultOf(lines)
 	if isAnswered(d) {
 		return true
 	}
@@ -99,6 +99,19 @@ func fits(lines []string, d policy.Denial) bool {
 		return fault != words.Network
 	}
 	return true
+}
+
+// missesOther reports whether lines tell that a path is not there, and none of the paths in them leads to what was refused.
+func missesOther(c *analysis.Case, lines []string, d policy.Denial) bool {
+	if d.Axis != policy.AxisFs || words.FaultOf(lines) != words.Absent {
+		return false
+	}
+	paths := slices.DeleteFunc(words.Names(lines), func(n words.Name) bool { return n.Kind != words.Path })
+	return len(paths) > 0 && !slices.ContainsFunc(paths, func(n words.Name) bool {
+		path, _ := c.Absolute(n.Text)
+		path = c.Canonical(path)
+		return policy.Within(path, d.Target) || policy.Within(d.Target, path)
+	})
 }
 
 // denied turns a denial of the jail into a finding. The finding is always refused. It has a grant if
@@ -124,9 +137,7 @@ func denied(c *analysis.Case, d policy.Denial) analysis.Finding {
 			return analysis.AnalyzePath(c, d, cause)
 		}
 	case policy.AxisNet:
-		return nameless(c, analysis.AnalyzeNetwork(c, d, cause))
-	case policy.AxisEnv:
-		return analysis.AttributeVariable(c, Certain, d.Target, cause)
+		return portedLookup(c, analysis.AnalyzeNetwork(c, d, cause))
 	case policy.AxisProcess:
 		if words.RightsOf(d.Operation).Has(policy.Execute) {
 			return analysis.AnalyzeExec(c, d, cause)
@@ -147,33 +158,12 @@ func deniedOthers(c *analysis.Case, d policy.Denial) analysis.Finding {
 	return f
 }
 
-// nameless completes the finding about a lookup whose name the jail did not see: the failing lines
-// name it, or the server's own line does, or the preset of its package grants it.
-func nameless(c *analysis.Case, f analysis.Finding) analysis.Finding {
-	var known []analysis.Finding
+// portedLookup returns the finding about a lookup with the port that the failing lines name.
+func portedLookup(c *analysis.Case, f analysis.Finding) analysis.Finding {
 	for _, n := range ported(failingLines(c), words.Names(failingLines(c))) {
-		switch {
-		case n.Kind != words.Host:
-		case f.Object.Net.Host == n.Text && f.Object.Net.Port == 0 && n.Port != 0: // only its lookup was refused
+		if n.Kind == words.Host && f.Object.Net.Host == n.Text && f.Object.Net.Port == 0 && n.Port != 0 {
 			f.Object = analysis.NamedHost(c, n).Object
-		default:
-			known = append(known, analysis.NamedHost(c, n))
-		}
-	}
-	if f.Hint.Target != "" || !f.Object.IsZero() {
-		return f
-	}
-	inWords := len(known)
-	known = append(append(known, analysis.GivenHosts(c)...), presetFinding(c, Certain)...)
-	if i := slices.IndexFunc(known, isRefused); i >= 0 {
-		f.Object, f.Fix, f.Hint.Target = known[i].Object, known[i].Fix, known[i].Hint.Target
-		if i >= inWords {
-			f.Hint.Cause += ", and " + known[i].Hint.Cause
 		}
 	}
 	return f
-}
-
-func presetGrant(name string) change.Object {
-	return change.Object{Setting: change.Setting{Key: "preset", Value: name}}
 }

@@ -47,7 +47,7 @@ func diagnose(ev Evidence) Diagnosis {
 	}
 	d.Stderr = quoted(ev.Redactor.Lines(words.Ending(ev.Stderr, maxStderr)))
 	if text := strings.TrimSpace(ev.Redactor.Redact(ev.Text)); text != "" {
-		d.Said = firstQuoted(strings.Split(text, "\n"), maxSaid)
+		d.Said = quoted(words.Ending(strings.Split(text, "\n"), maxSaid))
 	}
 	d.Denials = shownDenials(ev.Redactor.RedactDenials(ev.Denials))
 
@@ -60,7 +60,7 @@ func diagnose(ev Evidence) Diagnosis {
 		if warning.Note != "" {
 			f = warning
 		}
-		return concluded(d, f, PagePackageMissing)
+		return concluded(d, f, report.PagePackageMissing)
 	}
 	causes, note := causesOf(c, lines)
 	isNamed := func(f analysis.Finding) bool {
@@ -77,10 +77,10 @@ func diagnose(ev Evidence) Diagnosis {
 		setCauses(&d, c, causes)
 		d.What += afterWords(c, d, lines)
 	case note.Note != "":
-		d.Attribution = cmp.Or(note.Hint.Attribution, None)
+		d.Attribution, d.Whole = cmp.Or(note.Hint.Attribution, None), note.Whole
 		d.Cause, d.Fix = show.Cut(note.Note, report.MaxCause), show.Cut(note.Fix, 2*report.MaxCause)
 		if d.Explain = note.Hint.Explain; d.Explain == "" {
-			d.Explain = PageElsewhere
+			d.Explain = report.PageElsewhere
 		}
 	case len(ev.Denials) == 0:
 		d.Apart = ev.Redactor.Lines(apart(c, append(lines, alsoWritten(c)...)))
@@ -139,7 +139,7 @@ func causesOf(c *analysis.Case, lines []string) (causes []analysis.Finding, note
 		return causes, note
 	}
 	if f, ok := analysis.SkippedScripts(c, everyLine(c)); ok {
-		f.Hint.Attribution, f.Hint.Explain = Likely, PagePackageScripts
+		f.Hint.Attribution, f.Hint.Explain = Likely, report.PagePackageScripts
 		return nil, f
 	}
 	if causes, note = said(c, lines); len(causes) > 0 || note.Note != "" {
@@ -190,10 +190,10 @@ func said(c *analysis.Case, lines []string) (causes []analysis.Finding, note ana
 // suspected returns a note about what may be the cause, without a name for it.
 func suspected(c *analysis.Case, lines []string) analysis.Finding {
 	if f, ok := analysis.Listens(c); ok {
-		return possible(f, PageInbound)
+		return possible(f, report.PageInbound)
 	}
 	if f, ok := looksLike(c, lines); ok {
-		return possible(f, PagePossible)
+		return possible(f, report.PagePossible)
 	}
 	if ev := c.Evidence; ev.Unfit != "" && ev.Stage == StageStartup && !ev.Started && ev.Exit != nil {
 		return possible(analysis.Finding{Note: ev.Unfit, Fix: "install a version of Node.js that fits"}, PageServerEnded)
@@ -201,9 +201,16 @@ func suspected(c *analysis.Case, lines []string) analysis.Finding {
 	return analysis.Finding{}
 }
 
-// warned returns a note with the warning of the start that names a path, a host or a variable of the failing lines.
+// warned returns a note with the warning of the start that names a path, a host or a variable of the failing lines, or
+// authorities for certificates, if they do not trust one.
 func warned(c *analysis.Case, lines []string) (f analysis.Finding) {
-	for _, n := range words.Names(lines) {
+	all := words.Names(lines)
+	if slices.ContainsFunc(lines, words.Distrusts) {
+		for _, name := range policy.AuthorityVariables {
+			all = append(all, words.Name{Kind: words.Variable, Text: name})
+		}
+	}
+	for _, n := range all {
 		for _, w := range c.Evidence.Warnings {
 			name := n.Text
 			if n.Port != 0 {
@@ -348,14 +355,14 @@ func codeOf(ev *Evidence) Code {
 	switch {
 	case ev.Started, ev.Waiting:
 		return 0
-	case ev.Start != nil && ev.Start.Step != StepExec:
+	case ev.Start != nil && ev.Start.Step != analysis.StepExec:
 		return CodeJail
 	case ev.Start != nil || ev.Stage == StageExec:
-		return CodeExec
+		return report.CodeExec
 	case ev.Timeout > 0:
-		return CodeTimeout
+		return report.CodeTimeout
 	case ev.Stage == StageStartup:
-		return CodeStartup
+		return report.CodeStartup
 	}
 	return CodeDied
 }
@@ -382,8 +389,6 @@ func shownDenials(denials []policy.Denial) []policy.Denial {
 	}
 	return out
 }
-
-func firstQuoted(lines []string, n int) []string { return quoted(lines[:min(len(lines), n)]) }
 
 func quoted(lines []string) (out []string) {
 	for _, l := range lines {
@@ -419,8 +424,6 @@ func worded(c *analysis.Case, f analysis.Finding) analysis.Finding {
 	switch p := f.Hint.Proposal; {
 	case p.Verdict() == change.Never && p.Source == change.Said && p.Is(policy.WhySensitive, policy.WhyKeyName):
 		f.Hint.Cause, f.Whole = c.Who()+" probably looked for "+c.Show(f.Hint.Target)+". The jail hides keys and passwords", true
-	case p.Verdict() == change.Cannot && p.Denial() != "":
-		f.Hint.Cause += ", because " + p.Denial() + " refuses it"
 	}
 	if f.Hint.Proposal.Refused() == "" {
 		return f

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/analysis"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -37,7 +38,7 @@ func TestAnalyzeBeforeRedacting(t *testing.T) {
 	// The analyzer reads the unredacted stderr.
 	tail := NewTail(NewRedactor([]policy.Variable{{Name: "DATABASE", Value: "postgres", Secret: true}}))
 	tail.Write([]byte("open '/var/lib/postgres/x'\nlast"))
-	if got := tail.RawLines(-1); !slices.Equal(got, []string{"open '/var/lib/postgres/x'", "last"}) {
+	if _, got, _ := tail.Since(time.Time{}, 0); !slices.Equal(got, []string{"open '/var/lib/postgres/x'", "last"}) {
 		t.Errorf("heard %q", got)
 	}
 	ev.Profile.Env[len(ev.Profile.Env)-1] = policy.Variable{Name: "DB_USER", Value: "postgres", Secret: true}
@@ -89,7 +90,7 @@ func TestBrief(t *testing.T) {
 	}{
 		{Evidence{Server: "%s", Tool: "read%s", Stage: StageCall}, `read% s of % s failed`, `read% s failed`},
 		{Evidence{Server: "s", Stage: StageStartup}, `s ended before its first answer`, `s ended before its first answer`},
-		{Evidence{Server: "s", Stage: StageExec, Start: &Start{Step: StepExec, Errno: syscall.ENOENT}}, `s could not be started`, `s could not be started`},
+		{Evidence{Server: "s", Stage: StageExec, Start: &Start{Step: analysis.StepExec, Errno: syscall.ENOENT}}, `s could not be started`, `s could not be started`},
 	} {
 		if d := Diagnose(c.evidence); d.What != c.what || d.Brief() != c.brief {
 			t.Errorf("%q and %q, want %q and %q", d.What, d.Brief(), c.what, c.brief)

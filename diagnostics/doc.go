@@ -14,7 +14,7 @@
 //  2. Each path, host, variable and program in the failing lines that the policy refuses and that
 //     this machine has. Then the rows of known programs (internal/analysis/programs.toml) that the
 //     lines match.
-//  3. What the server's own arguments and variables name, and the preset of its package.
+//  3. The paths that the server's own arguments and variables name.
 //  4. Words such as EACCES alone. They get a note and no grant.
 //
 // [OfJail] makes a note about a call that succeeded and names what only the jail has. [Arguments],
@@ -36,7 +36,6 @@
 // # Limits
 //
 //   - Messages are understood in English, and only Unix paths are.
-//   - A failure that names nothing ("fetch failed") is at most Possible without a record, unless the
-//     server's arguments or preset name what it needs.
+//   - A failure that names nothing ("fetch failed") is at most Possible without a record.
 //   - Redaction finds values in common encodings only: see [Redactor].
 package diagnostics

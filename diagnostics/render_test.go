@@ -171,7 +171,7 @@ func TestArguments(t *testing.T) {
 			defaults(ev)
 			ev.Profile.Entries = append(ev.Profile.Entries, policy.Entry{Path: "/home/u/work/out.txt", Kind: policy.KindFile, Origin: policy.OriginRule, Rule: "--deny out.txt"})
 			slices.SortFunc(ev.Profile.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
-		}, "not granted: ~/work/out.txt. Leave out --deny out.txt, if the server may have ~/work/out.txt"},
+		}, "not granted: ~/work/out.txt. --deny out.txt denies it. Leave that out, if the server may have it"},
 		{"on Windows", "/home/u/notes", func(ev *Evidence) { defaults(ev); ev.Profile.Dir = `C:\work` }, ""},
 		{"proc", "/proc/self", func(ev *Evidence) { defaults(ev); ev.Exists = func(string) bool { return true } }, ""},
 	}

@@ -132,7 +132,7 @@ func TestRefusedProposal(t *testing.T) {
 		policy.WhyGivesMore:     "mcp-jail does not suggest allowing it: it would also change what the server may do with \"it says",
 		policy.WhyListing:       " --remove --per-call",
 		policy.WhyNoRule:        "only a rule that the user writes",
-		policy.WhyDenied:        "leave out it says",
+		policy.WhyDenied:        "denies it. Leave that out, if the server may have it",
 	} {
 		ev := evidence("EACCES: permission denied, open '/home/u/notes/a.md'")
 		ev.Decide = func(wants ...change.Want) (all []change.Proposal) {

@@ -47,12 +47,12 @@ func Arguments(ev Evidence, tools ...*policy.Profile) string {
 	}
 	text := "the server cannot reach what its arguments and variables name, since that is not granted: " + strings.Join(named, ", ")
 	if ev.Stateless {
-		return text + ". Allow it to the tools that need it" + PagePathArg.Reference()
+		return text + ". Allow it to the tools that need it" + report.PagePathArg.Reference()
 	}
 	if phrase := grantPhrase(a, wanted); phrase != "" {
 		return report.Joined(append(append([]string{text}, careful...), phrase)...)
 	}
-	return report.Joined(append([]string{text}, careful...)...) + PagePathArg.Reference()
+	return report.Joined(append([]string{text}, careful...)...) + report.PagePathArg.Reference()
 }
 
 func grantPhrase(c *analysis.Case, wanted []change.Object) string {
@@ -69,8 +69,7 @@ func grantPhrase(c *analysis.Case, wanted []change.Object) string {
 
 // mayFail reports whether a line may tell of a refusal. It is cheaper than to look for names.
 func mayFail(line string) bool {
-	fault, _ := words.MatchFault(line)
-	return fault != words.NoFault || words.ContainsAny(strings.ToLower(line), []string{"not set", "required", "missing", "unset", "must be", "variable", "credential", "login"})
+	return words.MatchFault(line) != words.NoFault || words.ContainsAny(strings.ToLower(line), []string{"not set", "required", "missing", "unset", "must be", "variable", "credential", "login"})
 }
 
 // Complaint returns the diagnosis for a server that has started and reported on stderr
@@ -82,7 +81,7 @@ func Complaint(ev Evidence) (d Diagnosis, ok bool) {
 	}
 	ev.Started, ev.Denials = true, nil
 	d = Diagnose(ev)
-	return d, d.Attribution == Likely && (d.CanAllow() || d.Explain == PageFsSensitive)
+	return d, d.Attribution == Likely && (d.CanAllow() || d.Explain == report.PageFsSensitive)
 }
 
 // Awaited returns the diagnosis for a server that runs and does not answer, because it waits for a
@@ -90,7 +89,7 @@ func Complaint(ev Evidence) (d Diagnosis, ok bool) {
 func Awaited(ev Evidence) (d Diagnosis, ok bool) {
 	ev.Waiting, ev.Denials = true, nil
 	d = Diagnose(ev)
-	return d, d.Attribution == Likely && d.Explain == PageInbound
+	return d, d.Attribution == Likely && d.Explain == report.PageInbound
 }
 
 // MayAwait reports whether bytes of stderr may say that the server waits for a login.

@@ -10,14 +10,12 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/analysis"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
-	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // fromWords returns what the failing lines point to without a record of the jail, the first one first:
 // each path, host, variable and program in them which the policy refuses, and which this machine has;
-// then what is known of the program whose words they are; then what the server's own line names. A
-// finding that is only a note comes last.
+// then what is known of the program whose words they are; then what the server's own line names.
 func fromWords(c *analysis.Case, lines []string) (found []analysis.Finding) {
 	add := func(more ...analysis.Finding) {
 		for _, f := range more {
@@ -34,14 +32,12 @@ func fromWords(c *analysis.Case, lines []string) (found []analysis.Finding) {
 		all = slices.DeleteFunc(all, func(n words.Name) bool { return n.Kind != words.Variable })
 	}
 	var known []analysis.Finding
-	certified := false
 	for _, line := range lines {
-		for _, row := range analysis.MatchPrograms(line, serverProgram(c)) {
+		for _, row := range analysis.MatchPrograms(line) {
 			some := missed(c, row)
-			if len(some) == 0 && row.Limit == "" || row.Certificate && certified {
+			if len(some) == 0 && row.Limit == "" {
 				continue
 			}
-			certified = certified || row.Certificate
 			known = append(known, some...)
 			of := words.Names([]string{line}) // a host in it is the one that the program asks without what it lacks
 			all = slices.DeleteFunc(all, func(n words.Name) bool {
@@ -61,18 +57,17 @@ func fromWords(c *analysis.Case, lines []string) (found []analysis.Finding) {
 	}
 	add(known...)
 	add(ungrantedRoot(c, lines))
-	fault, _ := words.FaultOf(lines)
+	fault := words.FaultOf(lines)
 	if !slices.ContainsFunc(found, isRefused) {
 		add(given(c, fault, lines)...)
 	}
-	slices.SortStableFunc(found, func(a, b analysis.Finding) int { return noteLast(a) - noteLast(b) })
 	return found
 }
 
 // ported returns names with the port of the program whose words a line is, for the hosts in it that have none.
 func ported(lines []string, all []words.Name) []words.Name {
 	for _, line := range lines {
-		for _, row := range analysis.MatchPrograms(line, "") {
+		for _, row := range analysis.MatchPrograms(line) {
 			for _, host := range words.Names([]string{line}) {
 				for i, n := range all {
 					if n.Kind == words.Host && host.Kind == words.Host && n.Text == host.Text && n.Port == 0 {
@@ -91,20 +86,6 @@ func isAddress(host string) bool {
 }
 
 func isRefused(f analysis.Finding) bool { return f.Refused }
-
-func noteLast(f analysis.Finding) int {
-	if f.Refused {
-		return 0
-	}
-	return 1
-}
-
-func serverProgram(c *analysis.Case) string {
-	if len(c.Profile.Argv) > 0 {
-		return filepath.Base(c.Profile.Argv[0])
-	}
-	return filepath.Base(c.Profile.Program)
-}
 
 // named returns the findings about one name.
 func named(c *analysis.Case, n words.Name) []analysis.Finding {
@@ -138,14 +119,14 @@ func missed(c *analysis.Case, row analysis.ProgramRow) (found []analysis.Finding
 		}
 		return found
 	case row.Says != "":
-		if c.Windows() {
+		if c.Windows() || row.Places != nil && len(analysis.NeededPaths(c, Likely, row.Places, "")) == 0 {
 			return nil
 		}
 		return []analysis.Finding{{Note: row.Says, AboutPolicy: true, Hint: report.Hint{Attribution: Likely, Explain: Page(row.Page)}}}
 	}
 	if !c.Windows() {
 		for _, place := range row.Login {
-			if some := analysis.NeededPaths(c, Likely, []string{place}, row.Name+" looks for"); len(some) > 0 {
+			if some := analysis.NeededPaths(c, Likely, []string{place}, row.Name+" looks for"); len(some) > 0 && (!row.IsAny() || c.IsSensitive(some[0].Hint.Target)) {
 				found = append(found, some[0])
 				break
 			}
@@ -163,15 +144,13 @@ func missed(c *analysis.Case, row analysis.ProgramRow) (found []analysis.Finding
 			found = analysis.Beside(c, row.Modules, row.Name+" looks for")
 		}
 	}
-	if row.Any && slices.ContainsFunc(c.Profile.Env, func(v policy.Variable) bool { return slices.Contains(row.Variables, v.Name) }) {
+	if row.Any && slices.ContainsFunc(c.Profile.Env, func(v policy.Variable) bool {
+		return slices.ContainsFunc(row.Variables, func(w string) bool { return policy.EnvIncludes(w, v.Name) })
+	}) {
 		return found
 	}
-	for _, name := range row.Variables {
-		if row.Certificate {
-			if found := authority(c, name); len(found) > 0 {
-				return found
-			}
-		} else if slices.Contains(c.Profile.Withheld, name) {
+	for _, name := range c.Profile.Withheld {
+		if slices.ContainsFunc(row.Variables, func(v string) bool { return policy.EnvIncludes(v, name) }) {
 			found = append(found, analysis.AttributeVariable(c, Likely, name, row.Name+" reads the variable "+name+", which is set but not granted"))
 			found = append(found, socketOf(c, name)...)
 		}
@@ -207,83 +186,20 @@ func raised(c *analysis.Case, f analysis.Finding, levels int) analysis.Finding {
 	return f
 }
 
-// authority returns the findings about a variable that names further authorities for certificates: it
-// is withheld, or is granted without the file that it names.
-func authority(c *analysis.Case, name string) []analysis.Finding {
-	value, granted := "", false
-	for _, v := range c.Profile.Env {
-		if v.Name == name {
-			value, granted = v.Value, true
-		}
-	}
-	if !granted {
-		if !slices.Contains(c.Profile.Withheld, name) {
-			return nil
-		}
-		if c.Evidence.Variable != nil {
-			value = c.Evidence.Variable(name)
-		}
-	}
-	file := value
-	if _, store, java := strings.Cut(value, "-Djavax.net.ssl.trustStore="); java {
-		file, _, _ = strings.Cut(store, " ")
-		file = strings.Trim(file, `"'`)
-	} else if value != "" && (strings.Contains(name, "JAVA_") || strings.Contains(name, "JDK_")) {
-		return nil // options about something else
-	}
-	f := analysis.Finding{}
-	if filepath.IsAbs(file) {
-		f = analysis.NamedPath(c, words.Name{Kind: words.Path, Text: file, Fault: words.Absent, Want: policy.Read})
-	}
-	if granted {
-		f.Hint.Cause = "the server does not trust a certificate: the variable " + name + " is granted, and " + c.Show(f.Hint.Target) + ", which it names, is not"
-		return slices.DeleteFunc([]analysis.Finding{f}, func(f analysis.Finding) bool { return !f.Refused })
-	}
-	held := []analysis.Finding{analysis.AttributeVariable(c, Likely, name, "the server does not trust a certificate, and the variable "+name+", which names further authorities, is set but not granted")}
-	if f.Object.Fs.Path != "" && !analysis.IsTooWide(c, f.Object.At()) {
-		f.Besides = true
-		held = append(held, f)
-	}
-	return held
-}
-
-// given returns the findings about what the server's own arguments and variables name, where the
-// failing lines name nothing that is refused: files where a file was not found or the server ended at
-// its start, hosts where a connection failed, and the preset of its package.
+// given returns the findings about the files that the server's own arguments and variables name, where the failing lines
+// name nothing that is refused, and a file was not found or the server ended at its start.
 func given(c *analysis.Case, fault words.Fault, lines []string) []analysis.Finding {
 	ended := c.Evidence.Stage == StageStartup && c.Evidence.Exit != nil && c.Evidence.Exit.Signal == 0 || c.Evidence.Timeout > 0 && len(lines) == 0
 	switch {
 	case c.Evidence.Profile == nil || c.Windows():
 		return nil
-	case fault == words.Network:
-		if f := analysis.GivenHosts(c); len(f) > 0 {
-			return f
-		}
-		return presetFinding(c, Likely)
 	case len(lines) > 0:
 		isName := func(n words.Name) bool { return n.Kind == words.Path || n.Kind == words.Program }
-		found := analysis.GivenPaths(c, Likely, fault, lines, slices.ContainsFunc(lines, words.LacksFile) && !slices.ContainsFunc(words.Names(lines), isName))
-		if len(found) == 0 && fault == words.ReadOnly && c.MentionsSQLite {
-			found = append(found, analysis.ReadOnlyRule(c))
-		}
-		return found
+		return analysis.GivenPaths(c, Likely, fault, lines, slices.ContainsFunc(lines, words.LacksFile) && !slices.ContainsFunc(words.Names(lines), isName))
 	case ended:
 		return analysis.GivenPaths(c, Likely, words.Absent, nil, true)
 	}
 	return nil
-}
-
-// presetFinding returns the finding that the preset for the server's package would grant its hosts.
-func presetFinding(c *analysis.Case, sure Attribution) []analysis.Finding {
-	if c.Evidence.Preset == nil {
-		return nil
-	}
-	name, hosts := c.Evidence.Preset()
-	if len(hosts) == 0 {
-		return nil
-	}
-	cause := "the preset " + name + " is for the server's package, and grants " + report.InWords(hosts[:min(len(hosts), 3)]) + ", which the policy does not"
-	return []analysis.Finding{analysis.Refused(sure, policy.AxisNet, hosts[0], "connect", cause, presetGrant(name))}
 }
 
 // ungrantedRoot returns the finding about a path that the server itself refuses, although it is in one
@@ -303,7 +219,7 @@ func ungrantedRoot(c *analysis.Case, lines []string) analysis.Finding {
 				return analysis.Finding{
 					Note: "the server refuses " + c.Show(path) + ", which is in its own HOME: in the jail a ~ does not mean your home directory",
 					Fix:  "write the whole path into the call, " + c.Quote(c.Evidence.UserHome+path[len(home):]),
-					Hint: report.Hint{Explain: PagePathArg}, AboutPolicy: true,
+					Hint: report.Hint{Explain: report.PagePathArg}, AboutPolicy: true,
 				}
 			}
 			for _, root := range c.Evidence.Roots {
@@ -355,17 +271,20 @@ func looksLike(c *analysis.Case, lines []string) (f analysis.Finding, ok bool) {
 		return f, false // what they name is not refused
 	}
 	for _, line := range lines {
-		fault, written := words.MatchFault(line)
+		fault := words.MatchFault(line)
 		switch {
 		case words.Elsewhere(line), fault == words.NoFault, fault == words.Absent, fault == words.Busy,
 			fault == words.Network && slices.ContainsFunc(c.Profile.Net, func(r policy.NetRule) bool { return r.Allow }):
 			continue
 		}
-		note := "it blocks with " + written + ", and so do other programs"
-		if fault == words.Network {
-			note = "no host is granted"
+		but := "but nothing is on record"
+		switch {
+		case fault == words.Network:
+			but = "since no host is granted"
+		case len(c.Evidence.Denials) > 0:
+			but = "but has only other things on record"
 		}
-		return analysis.Finding{Note: show.Cut(note, report.MaxCause), Fix: c.PlanFix()}, true
+		return analysis.Finding{Note: "the jail may have blocked this, " + but, Whole: true, Fix: "to compare: " + c.PlanCommand()}, true
 	}
 	return f, false
 }

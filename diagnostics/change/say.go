@@ -50,6 +50,8 @@ func (p Proposal) then(name string) string {
 		return "no longer read or change " + name
 	case rights == 0:
 		return ""
+	case p.Is(policy.WhySocket, policy.WhyCommands):
+		return "talk to the program that listens at " + name
 	case writes && inside:
 		return "change and delete every file in " + name + ", except protected files such as .git/hooks"
 	case writes:
@@ -139,11 +141,11 @@ func Because(r policy.Reason, name string) string {
 	case policy.WhyLogin:
 		return name + " is a sensitive file (" + names[0] + "): whoever has it can log in as you"
 	case policy.WhyCommands:
-		return name + " is a socket of this machine: " + names[0]
+		return name + " is a socket: " + names[0]
 	case policy.WhyKeyName:
 		return name + " has the name of a file with a key or passwords"
 	case policy.WhySocket:
-		return name + " is a socket of this machine: the program that listens there is outside the jail"
+		return name + " is a socket: the program that listens there runs outside the jail, and does what it is asked"
 	case policy.WhyOfOthers:
 		return name + " belongs to the system, or to another user"
 	case policy.WhyShared:
@@ -219,7 +221,10 @@ func (p Proposal) Refused() string {
 	case p.verdict == Never:
 		return not + ": " + because
 	case p.Denial() != "":
-		return "leave out " + p.Denial() + ", if the server may have " + show.InSentence(p.Object.Name())
+		if where, rule, isLine := strings.Cut(p.Denial(), ": "); isLine {
+			return where + " denies it: " + rule + ". Remove that rule, if the server may have it"
+		}
+		return p.Denial() + " denies it. Leave that out, if the server may have it"
 	case p.Is(policy.WhyListing):
 		return because
 	case p.Is(policy.WhyNoRule):

@@ -44,7 +44,6 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 			InstallScripts:  t.Package.scriptsCommand(),
 			Unfit:           t.Package.unfit(),
 			Warnings:        append(t.WarningTexts(), show.Line(t.Package.notPinned())),
-			Preset:          fittingPreset(t),
 			Unset:           t.Policy.Unset(t.Profile),
 			StartDir:        t.Host.Dir,
 			UserHome:        t.Host.Home,

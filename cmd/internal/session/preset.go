@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -213,33 +212,6 @@ func PresetTable(t *Target, name string) (*config.Server, error) {
 		return nil, err
 	}
 	return f.Server, nil
-}
-
-// fittingPreset returns a function that returns the preset for the server's package, which the server
-// does not have, and the hosts that it grants. A diagnosis asks for it; a start does not.
-func fittingPreset(t *Target) func() (name string, hosts []string) {
-	return sync.OnceValues(func() (name string, hosts []string) {
-		argv := t.givenCommand()
-		if t.Preset() != "" || t.Profile == nil || len(argv) == 0 {
-			return "", nil
-		}
-		p, ok := presets.ForLine(argv)
-		if !ok {
-			return "", nil
-		}
-		fitted, err := fitPreset(&config.Server{Preset: p.Name, Command: argv[0], Arguments: argv[1:]}, nil, t.Host)
-		if err != nil {
-			return "", nil
-		}
-		if fitted.Server.Access != nil {
-			for _, r := range fitted.Server.Access.Net {
-				if r.Allow && !slices.Contains(hosts, r.Host) {
-					hosts = append(hosts, r.Host)
-				}
-			}
-		}
-		return p.Name, hosts
-	})
 }
 
 // startsAnother reports whether a command line is of a program that starts the server, or has it started.

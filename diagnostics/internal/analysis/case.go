@@ -30,7 +30,7 @@ type Finding struct {
 	// host either, or the policy grants the host), or what a possible cause is.
 	Note   string
 	Fix    string
-	Whole  bool // Hint.Cause is whole sentences, which say how sure they are
+	Whole  bool // Hint.Cause or Note is whole sentences, which say how sure they are
 	Chosen bool // others choose what Object is, also where the jail has recorded it
 	// Besides means that this finding and the one before it help only together.
 	Besides bool
@@ -239,32 +239,12 @@ func RightName(r policy.Rights) string {
 	return "read"
 }
 
-// PlanFix is the advice if nothing points to a rule.
-func (c *Case) PlanFix() string {
-	if len(c.Evidence.Denials) > 0 {
-		return "to compare: " + c.planCommand()
-	}
-	return "nothing is on record. To compare: " + c.planCommand()
-}
-
-// planCommand returns the command that shows the policy of this server.
-func (c *Case) planCommand() string {
+// PlanCommand returns the command that shows the policy of this server.
+func (c *Case) PlanCommand() string {
 	if c.Evidence.Server == "" {
 		return "mcp-jail plan"
 	}
 	return show.Typed("mcp-jail plan", c.Evidence.Server)
-}
-
-// refusedPort returns the finding about a denial of the sandbox to listen, or to bind, at
-// "*:PORT".
-func refusedPort(c *Case, d policy.Denial, cause string) Finding {
-	port, err := strconv.Atoi(d.Target[strings.LastIndexByte(d.Target, ':')+1:])
-	if err != nil || port < 1 || port > 65535 {
-		f := Refused(report.Certain, d.Axis, d.Target, "inbound", cause, change.Object{})
-		f.Hint.Explain, f.Fix = report.PageInbound, "give the server a fixed port, as its documentation says, and grant that"
-		return f
-	}
-	return noPort(c, report.Certain, port, report.Blocked(d, "")+" at port "+strconv.Itoa(port))
 }
 
 // TimeoutHint returns how to give a server more time than the limit that passed. when is the

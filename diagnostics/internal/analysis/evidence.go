@@ -29,9 +29,6 @@ type Evidence struct {
 	Warnings []string
 	// Unfit says that the server's interpreter is none that its package asks for. "" means that it is one.
 	Unfit string
-	// Preset returns the preset for the server's package, if the server does not have it and it would
-	// hold, and the hosts that it grants. It returns "" for none. With nil, none is known.
-	Preset func() (name string, hosts []string)
 	// Stateless means that every call has its own process. Profile.Tool names the
 	// tool; "" means the discovery process, to which no table can grant anything.
 	Stateless bool
@@ -81,7 +78,7 @@ type Evidence struct {
 	// server does not show.
 	SearchPath string
 	// Variable returns the value of a variable where mcp-jail was started, or "". It is asked only for
-	// those that name certificates. With nil, none is known.
+	// those that name sockets. With nil, none is known.
 	Variable func(name string) string
 	// Source returns the file from which a rule gives a variable, or "" for mcp-jail's own environment. Holds reports
 	// whether a file of variables sets one of a name; only files that are hidden are asked for. With nil, none is known.

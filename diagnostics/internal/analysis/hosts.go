@@ -24,15 +24,6 @@ func AnalyzeNetwork(c *Case, d policy.Denial, cause string) Finding {
 }
 
 func causeOfNetDenial(c *Case, d policy.Denial, cause string) Finding {
-	if d.Operation == "listen" {
-		return refusedPort(c, d, cause)
-	}
-	if report.IsNamelessLookup(d) || strings.HasPrefix(d.Target, "*:") || d.Operation == "socket" {
-		// A lookup whose name is not known may have nothing to do with the failure.
-		f := Refused(report.Possible, d.Axis, "", d.Operation, report.Blocked(d, ""), change.Object{})
-		f.Fix = "mcp-jail does not know which host it wanted. To find out: " + show.Typed("mcp-jail learn", c.Evidence.Server)
-		return f
-	}
 	host, port, scheme, ok := words.SplitEndpoint(d.Target)
 	if !ok {
 		return Refused(report.Certain, d.Axis, d.Target, d.Operation, cause, change.Object{}).Unfixable("no rule grants this")
@@ -64,7 +55,7 @@ func causeOfNetDenial(c *Case, d policy.Denial, cause string) Finding {
 	case policy.DeniedLimit:
 		return analyzeNetLimit(c, d, host, port, cause)
 	case policy.DeniedUnsupported:
-		return refusal("to see what is missing for it: " + c.planCommand())
+		return refusal("to see what is missing for it: " + c.PlanCommand())
 	}
 	if d.Operation == "send" {
 		return refusal("").Unfixable("no rule grants UDP: reach a granted host by TCP (QUIC falls back to it)")
@@ -258,7 +249,7 @@ func grantsNames(rules []policy.NetRule) bool {
 // Unreached returns the finding for a granted host that this machine could not reach, if the failing
 // lines name it or tell of a connection, or the server did not answer in time.
 func Unreached(c *Case, lines []string) (f Finding, ok bool) {
-	fault, _ := words.FaultOf(lines)
+	fault := words.FaultOf(lines)
 	about := c.Evidence.Timeout > 0 || fault == words.Network || slices.ContainsFunc(lines, words.IsAboutConnection)
 	var found *policy.HostFailure
 	for i := range c.Evidence.HostFailures { // the latest is the last
@@ -291,7 +282,7 @@ func Unreached(c *Case, lines []string) (f Finding, ok bool) {
 // They count unless the failing lines, which name no refused host, have another cause; those that
 // the server tries also where nothing fails need lines about a connection, or none.
 func Unanswered(c *Case, lines []string) (found []Finding) {
-	fault, _ := words.FaultOf(lines)
+	fault := words.FaultOf(lines)
 	host := slices.ContainsFunc(words.Names(lines), func(n words.Name) bool { return n.Kind == words.Host })
 	connection := fault == words.Network || len(lines) == 0 || c.Evidence.Timeout > 0
 	if host || !connection && (fault != words.NoFault || slices.ContainsFunc(lines, words.OwnFault)) {

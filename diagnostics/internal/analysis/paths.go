@@ -321,21 +321,6 @@ func argumentPath(c *Case, word string) string {
 	return path
 }
 
-// ReadOnlyRule returns the finding, for words that name no path, about the only rule that lets the
-// server read and not write.
-func ReadOnlyRule(c *Case) (f Finding) {
-	var found []policy.Entry
-	for _, e := range c.Profile.Entries {
-		if e.Origin == policy.OriginRule && e.Rights.Has(policy.Read) && e.Rights&policy.Write == 0 && !e.Rights.Has(policy.Execute) {
-			found = append(found, e)
-		}
-	}
-	if len(found) != 1 || !counts(c, found[0].Path, policy.Write) {
-		return f
-	}
-	return attributeNamed(c, report.Likely, found[0].Path, policy.Write, words.Name{Fault: words.ReadOnly}, "the server may read "+c.Show(found[0].Path)+", and not change it")
-}
-
 // AnalyzePath analyzes a denial whose target is a path.
 func AnalyzePath(c *Case, d policy.Denial, cause string) Finding {
 	path, ok := c.Absolute(d.Target)
@@ -389,7 +374,7 @@ func AnalyzePath(c *Case, d policy.Denial, cause string) Finding {
 	if o := f.Object; o.Fs.Path != "" && !o.Makes() && private == "" && o.Fs.Rights()&^c.Profile.RightsAt(o.At()) == 0 && !change.IsReserved(c.Profile, o.At()) {
 		f.Object = change.Object{}
 		f.Hint.Explain = report.PageFsMove
-		f.Fix = "the policy already grants this, but the path of a rule or a protected file cannot be moved or removed. To see them: " + c.planCommand()
+		f.Fix = "the policy already grants this, but the path of a rule or a protected file cannot be moved or removed. To see them: " + c.PlanCommand()
 	}
 	return forSocket(c, f, dials)
 }
@@ -401,45 +386,11 @@ func grantedDenial(c *Case, d policy.Denial, f Finding) Finding {
 	case strings.HasPrefix(d.Operation, "rename"):
 		// The record holds only the new name. The refusal concerns the old name.
 		f.Hint.Explain = report.PageFsMove
-		f.Fix = "the new name is granted, but the old name cannot be moved: the server has no right to delete it, or it is or contains a protected file or the path of a rule; copy it instead. To see its rules: " + c.planCommand()
+		f.Fix = "the new name is granted, but the old name cannot be moved: the server has no right to delete it, or it is or contains a protected file or the path of a rule; copy it instead. To see its rules: " + c.PlanCommand()
 	case c.mac():
-		f.Fix = "the policy grants this, but on macOS the jail is narrower beside protected files and for links. To see it: " + c.planCommand()
+		f.Fix = "the policy grants this, but on macOS the jail is narrower beside protected files and for links. To see it: " + c.PlanCommand()
 	default:
 		f.Fix = "the policy already grants this: run `mcp-jail doctor` and report the problem"
 	}
 	return f
-}
-
-// GivenHosts returns the findings about the hosts that the server's own arguments and variables name, and
-// that the policy does not grant. It leaves out the loopback, on which the jail tells more.
-func GivenHosts(c *Case) (all []Finding) {
-	add := func(value, where string) {
-		for _, n := range words.Hosts(value) {
-			if IsLoopback(n.Text) || slices.ContainsFunc(all, func(f Finding) bool { return f.Object.Net.Host == n.Text }) {
-				continue
-			}
-			if f := NamedHost(c, n); f.Refused {
-				f.Hint.Cause = "the host " + c.Name(words.Endpoint(n.Text, n.Port)) + ", which " + where + ", is not granted"
-				all = append(all, f)
-			}
-		}
-	}
-	args := c.Profile.Argv[min(1, len(c.Profile.Argv)):]
-	for i, arg := range args {
-		if i > 0 && strings.HasPrefix(args[i-1], "-") && !strings.Contains(args[i-1], "=") {
-			arg = args[i-1] + "=" + arg // --host db.example
-		}
-		add(arg, "the server's arguments name")
-	}
-	variables := c.grantedVariables()
-	for _, v := range variables {
-		value := v.Name + "=" + v.Value
-		for _, o := range variables { // DB_PORT beside DB_HOST
-			if base, is := strings.CutSuffix(v.Name, "HOST"); is && o.Name == base+"PORT" {
-				value += ":" + o.Value
-			}
-		}
-		add(value, "the variable "+v.Name+" names")
-	}
-	return all
 }

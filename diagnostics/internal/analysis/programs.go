@@ -24,9 +24,7 @@ type ProgramRow struct {
 	Words       []string
 	Unless      []string
 	BesideWords []string `toml:"beside_words"` // a line with one of Words has one of these, too
-	Started     []string
 	Port        int
-	Certificate bool // the words are about a certificate that is not trusted
 	Variables   []string
 	Any         bool
 	Beside      string // the row also counts where a program of this directory of the home is allowed
@@ -66,32 +64,36 @@ func trees() []string { return load().Trees }
 // marks returns the names of files that a program reads from its own directory.
 func marks() []string { return load().Marks }
 
-// MatchPrograms returns the rows whose words are in a line, each with the name that the line has for NAME.
-// program is the base name of the server's program, which counts if no words tell who wrote the line.
-func MatchPrograms(line, program string) (rows []ProgramRow) {
-	lower, distrusts := strings.ToLower(line), words.Distrusts(line)
+// MatchPrograms returns the rows whose words are in a line, each with the name that the line has for NAME. A row for
+// any program counts for lines of no other row.
+func MatchPrograms(line string) (rows []ProgramRow) {
+	lower := strings.ToLower(line)
 	for _, r := range ProgramRows() {
-		started := len(rows) == 0 && slices.Contains(r.Started, strings.TrimRight(program, "0123456789."))
 		switch {
-		case r.Certificate != distrusts, !words.ContainsAny(lower, r.Words) && !started, words.ContainsAny(lower, r.Unless),
-			r.BesideWords != nil && !words.ContainsAny(lower, r.BesideWords):
+		case words.Distrusts(line), !words.ContainsAny(lower, r.Words), words.ContainsAny(lower, r.Unless),
+			r.BesideWords != nil && !words.ContainsAny(lower, r.BesideWords), r.IsAny() && len(rows) > 0:
 			continue
 		case r.NameOf != "":
 			m := regexp.MustCompile(r.NameOf).FindStringSubmatch(line)
 			if m == nil {
 				continue
 			}
-			r.Places, r.Modules = slices.Clone(r.Places), slices.Clone(r.Modules)
-			for _, all := range [][]string{r.Places, r.Modules} {
-				for i := range all {
-					all[i] = strings.ReplaceAll(all[i], "NAME", m[1])
+			named := strings.NewReplacer("NAME", m[1], "PREFIX_", strings.ToUpper(m[1])+"_")
+			for _, all := range []*[]string{&r.Places, &r.Modules, &r.Login, &r.Variables} {
+				*all = slices.Clone(*all)
+				for i := range *all {
+					(*all)[i] = named.Replace((*all)[i])
 				}
 			}
+			r.Name = strings.Replace(r.Name, "NAME", m[1], 1)
 		}
 		rows = append(rows, r)
 	}
 	return rows
 }
+
+// IsAny reports whether a row is about any program.
+func (r ProgramRow) IsAny() bool { return r.NameOf != "" && r.Login != nil }
 
 // needsOf returns what programs of a directory need elsewhere. Both are paths inside the home.
 func needsOf(dir string) (needs []string) {

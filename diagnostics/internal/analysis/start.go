@@ -195,7 +195,7 @@ func lacksNetwork(c *Case, l wrapper.Launcher, lines []string) bool {
 	case slices.ContainsFunc(c.Profile.Net, func(r policy.NetRule) bool { return r.Allow }):
 		return false
 	}
-	tried := slices.ContainsFunc(lines, func(line string) bool { fault, _ := words.MatchFault(line); return fault == words.Network })
+	tried := slices.ContainsFunc(lines, func(line string) bool { return words.MatchFault(line) == words.Network })
 	return tried || c.Evidence.Timeout != 0 || slices.ContainsFunc(c.Evidence.Denials, func(d policy.Denial) bool { return d.Axis == policy.AxisNet })
 }
 

@@ -253,8 +253,6 @@ func Blocked(d policy.Denial, target string) string {
 	}
 	from, known := gerunds[d.Operation]
 	switch {
-	case IsNamelessLookup(d):
-		from, target = "looking up a host", ""
 	case !known:
 		from = "this: " + show.Line(d.Operation) + " of"
 	}
@@ -268,9 +266,6 @@ func Arguments(d policy.Denial) string {
 	}
 	return " as " + show.Spelled(d.Arguments)
 }
-
-// IsNamelessLookup reports whether d is a name lookup whose name the jail did not see.
-func IsNamelessLookup(d policy.Denial) bool { return d.Operation == "resolve" && d.Target == "" }
 
 // Joined returns texts as sentences, but for the first letter and the full stop at the end. Texts may be "".
 func Joined(texts ...string) string {

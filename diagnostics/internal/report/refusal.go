@@ -37,7 +37,7 @@ func (d Diagnosis) causeText() string {
 	switch {
 	case d.May != "":
 		return "The jail blocked this: " + fullStop(d.May)
-	case len(d.Hints) == 0 && d.Attribution != Likely && clause == d.Cause:
+	case len(d.Hints) == 0 && d.Attribution != Likely && !d.Whole && clause == d.Cause:
 		return d.Cause // a line of an error of mcp-jail
 	}
 	if strings.HasPrefix(clause, d.Server+" ") { // a name stays as it is written

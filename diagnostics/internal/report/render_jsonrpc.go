@@ -189,7 +189,7 @@ func (d Diagnosis) lines(what string) []string {
 	default:
 		lines[0] += ". " + sentence(d.causeText())
 	}
-	if d.May != "" {
+	if d.May != "" && d.Hints[0].Axis == policy.AxisFs { // of a host or a socket the cause says it
 		put(fullStop(d.May))
 	}
 	for _, l := range d.Detail {

@@ -120,14 +120,8 @@ func (t *Tail) shown(lines []string, unfinished bool) []string {
 	return out
 }
 
-// RawLines returns the same lines unredacted: see Evidence.RawStderr.
-func (t *Tail) RawLines(n int) []string {
-	lines, _ := t.last(n)
-	return lines
-}
-
-// Since returns the lines that were written since a time, after at most n earlier ones, as Lines and
-// RawLines do. earlier is how many of them were written before. A zero time is before all lines.
+// Since returns the lines that were written since a time, after at most n earlier ones: as Lines does, and unredacted for
+// Evidence.RawStderr. earlier is how many of them were written before. A zero time is before all lines.
 func (t *Tail) Since(since time.Time, n int) (shown, raw []string, earlier int) {
 	t.mu.Lock()
 	newer := len(t.text.lines) - t.text.before(since)

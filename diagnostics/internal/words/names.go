@@ -40,7 +40,7 @@ const maxNames = 100
 
 // Names returns what lines name, each name once.
 func Names(lines []string) (all []Name) {
-	failure, _ := FaultOf(lines)
+	failure := FaultOf(lines)
 	for _, line := range lines {
 		if len(all) >= maxNames {
 			break
@@ -48,7 +48,7 @@ func Names(lines []string) (all []Name) {
 		if Elsewhere(line) || strings.Contains(line, "not a git repository (") {
 			continue
 		}
-		fault, _ := MatchFault(line)
+		fault := MatchFault(line)
 		if fault == NoFault {
 			fault = failure
 		}
@@ -84,14 +84,14 @@ func Names(lines []string) (all []Name) {
 	return all[:min(len(all), maxNames)]
 }
 
-// FaultOf returns the first fault that lines tell of, and how it is written.
-func FaultOf(lines []string) (Fault, string) {
+// FaultOf returns the first fault that lines tell of.
+func FaultOf(lines []string) Fault {
 	for _, line := range lines {
-		if f, written := MatchFault(line); f != NoFault && !Elsewhere(line) {
-			return f, written
+		if f := MatchFault(line); f != NoFault && !Elsewhere(line) {
+			return f
 		}
 	}
-	return NoFault, ""
+	return NoFault
 }
 
 // speaker is the shell, or the script, that wrote a line.
@@ -403,27 +403,6 @@ func verbIn(line string) string {
 		return verbs[i]
 	}
 	return ""
-}
-
-// Hosts returns the hosts that a word of the server's own line names: of a URL or a connection string,
-// or a host with dots beside a flag or variable.
-func Hosts(word string) []Name {
-	word = strings.NewReplacer(";", " ", "@tcp(", "@tcp ", ")", " ", "tcp:", "").Replace(word)
-	all := hostsIn(word)
-	service, _, _ := strings.Cut(strings.ToLower(strings.TrimLeft(word, "-")), "host") // PGHOST=db.example
-	for i := range all {
-		if all[i].Port == 0 {
-			all[i].Port = portOf(strings.TrimRight(service, "_-"))
-		}
-	}
-	return slices.DeleteFunc(all, func(n Name) bool {
-		_, value, _ := strings.Cut(word, "=")
-		ending := strings.ToLower(strings.TrimRight(word[:len(word)-len(value)], "="))
-		said := strings.Contains(word, "://") || slices.ContainsFunc([]string{"host", "hostname", "server", "addr", "address", "endpoint", "domain", "broker", "source"}, func(e string) bool {
-			return strings.HasSuffix(ending, e) || strings.Contains(strings.ToLower(word), e+"=")
-		})
-		return !said && n.Port == 0
-	})
 }
 
 // IsAboutConnection reports whether a line tells of a connection that ends or does not answer. The jail
