@@ -3,6 +3,7 @@ package stateful
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"os"
 	"slices"
 	"sync/atomic"
@@ -23,7 +24,6 @@ type inspection struct {
 	calls    openCalls
 	answered *session.Event // see statefulSession
 
-	lists   openLists // if client.Tools is nil, it has only the levels of log messages
 	refresh refresher
 
 	requestSent      chan struct{} // gets a value for a request before the first answer
@@ -208,9 +208,6 @@ func (s *inspection) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (answere
 			return true
 		}
 	}
-	if s.client.Tools != nil || string(e.Method) == "logging/setLevel" {
-		s.lists.note(f, e)
-	}
 	if string(e.Method) == "tools/call" && !f.Batch && e.Trackable() && s.client.Questions != nil && s.client.Questions.Hold(f, e, s.held(e)) {
 		s.client.Proxy.Requests.Withdraw(e.ID)
 		return true
@@ -270,7 +267,10 @@ func (s *inspection) onServerRequest(e *mcpproxy.Envelope) bool {
 }
 
 func (s *inspection) onLevelSet(e *mcpproxy.Envelope, c *mcpproxy.Call) {
-	if asked := s.lists.take(c.ID, "logging/setLevel"); e.Result.Present() {
+	if e.Result.Present() && c.Line != nil {
+		f := mcpproxy.Parse(c.Line)
+		var asked struct{ Level string }
+		json.Unmarshal(f.Slice(f.Messages[0].Params), &asked)
 		for _, m := range s.client.Logs.SetLevel(asked.Level) {
 			s.client.Proxy.Client.Inject(m)
 		}
@@ -281,17 +281,15 @@ func (s *inspection) onLevelSet(e *mcpproxy.Envelope, c *mcpproxy.Call) {
 // client must not see the answer, checkTools replaces it by an error. It reports whether the answer needs no other look.
 func (s *inspection) checkTools(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) bool {
 	var d *diagnostics.Diagnosis
-	switch method := string(c.Method); method {
+	switch string(c.Method) {
 	case "initialize", "server/discover":
-		asked := s.lists.take(c.ID, method)
 		if e.Result.Present() {
-			d = s.client.Tools.Handshake(asked, f.Slice(e.Result))
+			d = s.client.Tools.Handshake(s.listRequest(c), f.Slice(e.Result))
 		}
 	case "tools/list":
-		asked := s.lists.take(c.ID, method)
 		if e.Result.Present() {
 			page := f.Slice(e.Result)
-			if d = s.client.Tools.List(asked, page); d != nil {
+			if d = s.client.Tools.List(s.listRequest(c), page); d != nil {
 				break
 			}
 			var list []byte

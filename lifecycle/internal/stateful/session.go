@@ -45,7 +45,7 @@ func newStatefulSession(s session.Session) *statefulSession {
 	r.client.Logs.IsOpen = r.calls.has
 	r.server().Init(r.client, s.Profile)
 	r.server().CertainReads = s.Reads
-	r.heir.init(r.client.Tools.Enforces(), r.calls.has)
+	r.heir.init(r.client.Tools.Enforces(), r.client.Proxy.Requests)
 	r.messages.refresh.start(r.client, r.succeed, func() {
 		r.client.Tasks.Go(func() { r.tellChanged("tools") }) // the client may not read
 	})
