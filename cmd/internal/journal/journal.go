@@ -235,15 +235,15 @@ func Read(dir *private.Dir) (lines [][]byte, broken int, err error) {
 	return lines, broken, err
 }
 
-// Granted writes down a grant: the command, its rules, and whether the command had a terminal.
+// Granted writes down a grant, or what was taken back: the command, its rules, and whether the command had a terminal.
 // parent is the program that has started this one. Many rules make several lines.
-func (j *Journal) Granted(by string, rules []string, terminal bool) {
+func (j *Journal) Granted(by string, taken bool, rules []string, terminal bool) {
 	for some := range slices.Chunk(rules, maxRules) {
 		words := make([]string, len(some))
 		for i, r := range some {
 			words[i] = j.Text(r)
 		}
-		e := j.Event("grant").Str("by", by).Strs("rules", words).Bool("terminal", terminal)
+		e := j.Event("grant").Str("by", by).Bool("taken", taken).Strs("rules", words).Bool("terminal", terminal)
 		if parent, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", os.Getppid())); err == nil {
 			e = e.Str("parent", j.Text(filepath.Base(parent)))
 		}

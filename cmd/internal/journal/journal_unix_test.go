@@ -170,7 +170,7 @@ func TestManyRules(t *testing.T) {
 	dir := t.TempDir()
 	j := in(dir)
 	rules := slices.Repeat([]string{strings.Repeat(`"`, maxText)}, 60)
-	j.Granted("learn", rules, false)
+	j.Granted("learn", false, rules, false)
 	testkit.Must(t, j.Flush())
 	found := 0
 	lines, _ := read(t, dir)

@@ -124,18 +124,18 @@ func (l *Log) restarted(t *Target) {
 
 func (l *Log) granted(by string, words []string) {
 	if l != nil {
-		l.journal.Granted(by, words, false)
+		l.journal.Granted(by, false, words, false)
 	}
 }
 
-// LogGrant writes down a grant that a command makes outside of a session.
-func LogGrant(c terminal.Console, host hostfs.Host, p *policy.Policy, by string, rules []string) {
+// LogGrant writes down what a command grants, or takes back, outside of a session.
+func LogGrant(c terminal.Console, host hostfs.Host, p *policy.Policy, by string, taken bool, rules []string) {
 	if !p.Log {
 		return
 	}
 	j := journal.New()
 	j.Open = records.Opener(host, p.KeptName())
-	j.Granted(by, rules, c.InputIsTerminal())
+	j.Granted(by, taken, rules, c.InputIsTerminal())
 	if err := j.Flush(); err != nil {
 		c.Notef("warning: mcp-jail log will not show this: %s", show.Line(err.Error()))
 	}

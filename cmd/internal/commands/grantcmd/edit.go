@@ -28,28 +28,36 @@ type Edit struct {
 	host   hostfs.Host
 	remove bool // the flags are taken away
 
-	before *config.ServerFile  // as it is now; a new one has no rules
-	File   *config.ServerFile  // with the grants so far
-	was    map[string]*checked // the policy of each tool before
-	now    map[string]*checked // and with the grants so far
-	tool   string              // which the next grant is about; "" is the whole server
-	grants config.Grants
-	parts  []part
-	asked  []change.Object   // with those that the server has already
-	files  map[string]string // of variables, the files that have them
-	notes  []string          // in words, what does not change
-	left   []string          // what is not granted, in words
-	shown  []string          // what was decided when the change was shown
-	typed  bool              // the answer is typed at a terminal
-	runs   bool              // a session of the server runs that can start it again
-	runsAs string            // what the policy of that is made from: see session.Target.Written; "" if it is not known
-	kept   *diagnostics.Kept // how the policy of that differs from the one of the files; nil: it does not
+	before  *config.ServerFile  // as it is now; a new one has no rules
+	File    *config.ServerFile  // with the grants so far
+	was     map[string]*checked // the policy of each tool before
+	now     map[string]*checked // and with the grants so far
+	tool    string              // which the next grant is about; "" is the whole server
+	grants  config.Grants
+	parts   []part
+	setting *setting          // in place of grants
+	asked   []change.Object   // with those that the server has already
+	files   map[string]string // of variables, the files that have them
+	notes   []string          // in words, what does not change
+	left    []string          // what is not granted, in words
+	shown   []string          // what was decided when the change was shown
+	typed   bool              // the answer is typed at a terminal
+	runs    bool              // a session of the server runs that can start it again
+	runsAs  string            // what the policy of that is made from: see session.Target.Written; "" if it is not known
+	kept    *diagnostics.Kept // how the policy of that differs from the one of the files; nil: it does not
 }
 
 // part is what is granted to one tool, or to the whole server.
 type part struct {
 	tool    string
 	objects []change.Object
+}
+
+// setting is a change of the file that grants nothing: which tools are on, or a process for each call.
+type setting struct {
+	words []string                   // of the command
+	set   func(*config.Server) error // makes the change
+	then  string                     // when it holds
 }
 
 // Begin returns the change of the server that a word means, which has no grants yet.
@@ -198,6 +206,9 @@ func (e *Edit) rebuild() (*config.ServerFile, error) {
 			}
 		}
 	}
+	if e.setting != nil {
+		return again.File, again.set(e.setting)
+	}
 	decided, err := again.decided()
 	if err != nil {
 		return nil, err
@@ -208,6 +219,21 @@ func (e *Edit) rebuild() (*config.ServerFile, error) {
 		}
 	}
 	return again.File, nil
+}
+
+// set makes a change of a setting.
+func (e *Edit) set(to *setting) (err error) {
+	e.setting = to
+	if e.File, err = e.File.Checked(); err != nil {
+		return err
+	}
+	if err = to.set(e.File.Server); err != nil {
+		return terminal.UsageErrorf("nothing was changed: %s", err)
+	}
+	if e.File, err = e.File.Checked(); err != nil {
+		return refusal(err)
+	}
+	return nil
 }
 
 // decided returns what is decided about the objects, and where their paths lead, in words.

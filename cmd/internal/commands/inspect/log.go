@@ -65,7 +65,7 @@ type logLine struct {
 	Sent, Received              int64
 	Count, Exit, Calls, Omitted int
 	Rules                       []string
-	Terminal                    bool
+	Terminal, Taken             bool
 
 	text []byte
 }
@@ -259,7 +259,7 @@ func (t logSession) sections(home string) map[string][]string {
 		case "grant":
 			how := map[bool]string{true: "in a terminal", false: "without a terminal"}[line.Terminal]
 			section := "allowed"
-			if strings.HasSuffix(line.By, "--remove") {
+			if line.Taken {
 				section = "taken"
 			}
 			put(section, strconv.Itoa(i), fmt.Sprintf("%s %s, by %s, from %s %s", clock(line.Time), strings.Join(line.Rules, " "), line.By, cmp.Or(line.Parent, "a program"), how))
