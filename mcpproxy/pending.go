@@ -23,6 +23,8 @@ type Call struct {
 	Noted bool
 	// Cancelled means that its sender has taken it back.
 	Cancelled bool
+	// Logs means that its sender wants log messages until the response: see WantsLogs.
+	Logs bool
 	// Line is the request as its sender has sent it, if Keep was asked for it.
 	Line []byte
 }
@@ -101,12 +103,30 @@ func (p *Pending) takeFor(id []byte, response *Envelope, c *Call) bool {
 func (p *Pending) Keep(f *Frame, e *Envelope) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	text, same := f.Slice(e.Self), p.calls[IDKey(e.ID)]
-	if text == nil || len(same) == 0 || !e.Trackable() || p.count > MaxKept {
+	text, c := f.Slice(e.Self), p.newest(e)
+	if text == nil || c == nil || p.count > MaxKept {
 		return false
 	}
-	same[len(same)-1].Line = append(bytes.Clone(text), '\n')
+	c.Line = append(bytes.Clone(text), '\n')
 	return true
+}
+
+// WantsLogs sets Logs of the newest request with the id.
+func (p *Pending) WantsLogs(e *Envelope) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c := p.newest(e); c != nil {
+		c.Logs = true
+	}
+}
+
+// newest returns the newest request with the id, or nil. The caller holds mu.
+func (p *Pending) newest(e *Envelope) *Call {
+	same := p.calls[IDKey(e.ID)]
+	if len(same) == 0 || !e.Trackable() {
+		return nil
+	}
+	return same[len(same)-1]
 }
 
 // Withdraw removes the newest request with the id, which gets its response later.

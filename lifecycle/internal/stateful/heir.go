@@ -464,7 +464,7 @@ func (w *processWait) tryHeir() {
 	}
 	if _, whole := h.proc.Mounts(); !whole || s.heir.hasMore(h) {
 		resume()
-		w.dropHeir(s.messages.refresh.restart)
+		w.dropHeir(s.refresh.restart)
 		return
 	}
 	w.heir, w.try = nil, nil

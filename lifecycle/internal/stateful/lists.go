@@ -9,8 +9,8 @@ import (
 )
 
 // listRequest returns what the client has asked for with a request whose answer is compared.
-func (s *inspection) listRequest(c *mcpproxy.Call) session.ListRequest {
-	asked := session.ListRequest{Method: string(c.Method), Cursor: session.UnknownCursor, Capabilities: s.heirs.legacyCapabilities()}
+func (s *statefulSession) listRequest(c *mcpproxy.Call) session.ListRequest {
+	asked := session.ListRequest{Method: string(c.Method), Cursor: session.UnknownCursor, Capabilities: s.heir.legacyCapabilities()}
 	if c.Line == nil {
 		return asked // the page is not known, so it is never taken for a whole list
 	}
