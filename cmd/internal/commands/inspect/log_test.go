@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,10 +37,11 @@ func TestLogSaysWhatIsKnown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var lines [][]byte
+			lines = slices.Repeat([][]byte{[]byte(`{"time":"2026`)}, row.broken)
 			for _, l := range row.lines {
 				lines = append(lines, []byte(`{"time":"2026-11-29T10:02:11.184Z","mcp.session.id":"`+l[:1]+`",`+l[1:]+`}`))
 			}
-			all, broken := sessions(&index.Server{Name: "kept"}, lines, row.broken, row.runs)
+			all, broken := sessions(&index.Server{Name: "kept"}, lines, row.runs)
 			if len(all) != len(row.want) || broken != row.broken {
 				t.Fatalf("%d sessions, %d broken", len(all), broken)
 			}
