@@ -224,16 +224,28 @@ func (e *Edit) rebuild() (*config.ServerFile, error) {
 // set makes a change of a setting.
 func (e *Edit) set(to *setting) (err error) {
 	e.setting = to
-	if e.File, err = e.File.Checked(); err != nil {
-		return err
+	e.File, err = changed(e.File, func(s *config.Server) error {
+		if err := to.set(s); err != nil {
+			return terminal.UsageErrorf("nothing was changed: %s", err)
+		}
+		return nil
+	})
+	return err
+}
+
+// changed returns a file with a change of its table, as it is read when it has been written.
+func changed(f *config.ServerFile, change func(*config.Server) error) (*config.ServerFile, error) {
+	f, err := f.Checked()
+	if err == nil {
+		err = change(f.Server)
 	}
-	if err = to.set(e.File.Server); err != nil {
-		return terminal.UsageErrorf("nothing was changed: %s", err)
+	if err != nil {
+		return nil, err
 	}
-	if e.File, err = e.File.Checked(); err != nil {
-		return refusal(err)
+	if f, err = f.Checked(); err != nil {
+		return nil, refusal(err)
 	}
-	return nil
+	return f, nil
 }
 
 // decided returns what is decided about the objects, and where their paths lead, in words.
@@ -354,27 +366,20 @@ func (e *Edit) without() (*config.ServerFile, *checked, error) {
 	if e.isTable() {
 		return nil, nil, e.notThere(fmt.Errorf("mcp-jail does not change the table [servers.%s], which you wrote", show.Key(e.Key)))
 	}
-	file, err := e.File.Checked()
+	file, err := changed(e.File, func(s *config.Server) error {
+		if err := e.grants.TakeFrom(s); err != nil {
+			return e.notThere(err)
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, nil, err
-	}
-	if err := e.grants.TakeFrom(file.Server); err != nil {
-		return nil, nil, e.notThere(err)
-	}
-	if file, err = file.Checked(); err != nil {
-		return nil, nil, refusal(err)
 	}
 	after, err := e.check(file, e.tool)
 	if err != nil {
 		return nil, nil, refusal(err)
 	}
 	return file, after, nil
-}
-
-// granted returns what grants an object already, or "".
-func (e *Edit) granted(o change.Object) (by string, err error) {
-	_, _, by, err = e.apply(o)
-	return by, err
 }
 
 // isSame reports whether two policies come to the same on this host. Rules in place of the default policy hold beside flags,
