@@ -24,7 +24,7 @@ import (
 // maxRefused is how many lines a session has about what was refused: a server chooses how many there are.
 const maxRefused = 50
 
-// Log writes down what happens in a session. nil writes nothing.
+// Log writes down what happens in a session. Take and End of nil write nothing.
 type Log struct {
 	journal *journal.Journal
 	target  *Target // of the start; nil: no server is known
@@ -81,9 +81,6 @@ func (l *Log) Take(s *lifecycle.Session, t *Target) {
 
 // hide has no line show the values of variables.
 func (l *Log) hide(variables []policy.Variable) {
-	if l == nil {
-		return
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, v := range variables {
@@ -117,15 +114,11 @@ func (l *Log) begun(client, version string) {
 }
 
 func (l *Log) restarted(t *Target) {
-	if l != nil {
-		l.journal.Event("restarted").Str("mcp_jail.policy", t.digest()).Send()
-	}
+	l.journal.Event("restarted").Str("mcp_jail.policy", t.digest()).Send()
 }
 
 func (l *Log) granted(by string, words []string) {
-	if l != nil {
-		l.journal.Granted(by, false, words, false)
-	}
+	l.journal.Granted(by, false, words, false)
 }
 
 // LogGrant writes down what a command grants, or takes back, outside of a session.
@@ -170,9 +163,6 @@ func (l *Log) called(c *mcpproxy.Call, response *mcpproxy.Envelope) {
 
 // changed gets what undo knows of the session's changes, and whether that is all of them.
 func (l *Log) changed(events []undo.Event, whole bool) {
-	if l == nil {
-		return
-	}
 	if !whole {
 		l.journal.Omit(1) // undo does not know how many there are
 	}
