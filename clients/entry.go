@@ -95,6 +95,18 @@ type Variable struct {
 	Unset       bool
 }
 
+// Environ returns an environment in which a client has set variables.
+func Environ(environ []string, set []Variable) []string {
+	environ = slices.Clone(environ)
+	for _, v := range set {
+		environ = slices.DeleteFunc(environ, func(e string) bool { return strings.HasPrefix(e, v.Name+"=") })
+		if !v.Unset {
+			environ = append(environ, v.Name+"="+v.Value)
+		}
+	}
+	return environ
+}
+
 // Reason is why an entry must stay as it is. It completes the sentence "left: it …".
 type Reason string
 

@@ -23,6 +23,10 @@ type Call struct {
 	Noted bool
 	// Cancelled means that its sender has taken it back.
 	Cancelled bool
+	// Logs means that its sender wants log messages until the response: see WantsLogs.
+	Logs bool
+	// Line is the request as its sender has sent it, if Keep was asked for it.
+	Line []byte
 }
 
 // Pending is the table of the open requests of one direction. It is safe for concurrent use.
@@ -37,9 +41,10 @@ type Pending struct {
 	shut  bool // nothing is added: see shutEmpty
 }
 
-// Bounds of a table. At worst it takes MaxOpen × (2×MaxID + 2×MaxTool + 256) bytes, which is 22 MiB.
+// Bounds of a table. Without what Keep keeps, it takes at worst MaxOpen × (2×MaxID + 2×MaxTool + 256) bytes, which is 22 MiB.
 const (
 	MaxOpen = 8192 // requests, twice as many as a batch may have
+	MaxKept = 1000 // open requests, beyond which none is kept whole
 	MaxID   = 1024 // bytes of an id
 	MaxTool = 256  // bytes of a method, and of a tool's name, that are kept. MCP asks for 128 at most
 )
@@ -91,6 +96,37 @@ func (p *Pending) takeFor(id []byte, response *Envelope, c *Call) bool {
 		p.Leave(c, response)
 	}
 	return true
+}
+
+// Keep keeps the text of the newest request with the id until its response. It returns false if the text is not in memory,
+// or if more than MaxKept requests are open.
+func (p *Pending) Keep(f *Frame, e *Envelope) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text, c := f.Slice(e.Self), p.newest(e)
+	if text == nil || c == nil || p.count > MaxKept {
+		return false
+	}
+	c.Line = append(bytes.Clone(text), '\n')
+	return true
+}
+
+// WantsLogs sets Logs of the newest request with the id.
+func (p *Pending) WantsLogs(e *Envelope) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c := p.newest(e); c != nil {
+		c.Logs = true
+	}
+}
+
+// newest returns the newest request with the id, or nil. The caller holds mu.
+func (p *Pending) newest(e *Envelope) *Call {
+	same := p.calls[IDKey(e.ID)]
+	if len(same) == 0 || !e.Trackable() {
+		return nil
+	}
+	return same[len(same)-1]
 }
 
 // Withdraw removes the newest request with the id, which gets its response later.

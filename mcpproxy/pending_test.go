@@ -215,3 +215,35 @@ func TestBatchConcurrently(t *testing.T) {
 		t.Errorf("%d messages, flaws %b", len(f.Messages), f.Flaws)
 	}
 }
+
+// TestPendingKeep: a request is kept as it came until its response, and not beside too many others.
+func TestPendingKeep(t *testing.T) {
+	p := NewPending()
+	var c Call
+	keep := func(id int) bool {
+		text := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/list"}`, id)
+		f := Parse([]byte(" " + text))
+		p.Add(&f.Messages[0], time.Now(), 0)
+		kept := p.Keep(f, &f.Messages[0])
+		if got := p.calls[IDKey([]byte(fmt.Sprint(id)))][0].Line; kept && string(got) != text+"\n" {
+			t.Errorf("%q is kept of %q", got, text)
+		}
+		return kept
+	}
+	for i := range MaxKept {
+		if !keep(i) {
+			t.Fatalf("request %d is not kept", i)
+		}
+	}
+	if keep(MaxKept) {
+		t.Error("too many are kept")
+	}
+	for i := range 2 {
+		if !p.Take([]byte(fmt.Sprint(i)), &c) || c.Line == nil {
+			t.Errorf("%d: %+v", i, c)
+		}
+	}
+	if !keep(0) {
+		t.Error("none is kept after two were answered")
+	}
+}

@@ -153,7 +153,7 @@ func (t *trustCmd) accept(c terminal.Console, file string) error {
 	}
 	for _, s := range all {
 		if p, err := s.cfg.Policy(s.Server, ""); err == nil && s.Starts != nil {
-			session.LogGrant(c, host, p, "trust", []string{file})
+			session.LogGrant(c, host, p, "trust", false, []string{file})
 		}
 	}
 	if filepath.Base(file) != config.ProjectFile {

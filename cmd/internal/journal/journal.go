@@ -22,7 +22,6 @@ package journal
 import (
 	"bytes"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -30,6 +29,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -70,10 +70,10 @@ type Journal struct {
 	session string
 	log     zerolog.Logger
 	tokens  *rate.Limiter
+	omitted atomic.Int64
 
-	mu      sync.Mutex
-	lines   []byte // to be written
-	omitted int
+	mu    sync.Mutex
+	lines []byte // to be written
 }
 
 // New returns a Journal that writes nowhere yet.
@@ -109,18 +109,10 @@ func (j *Journal) Text(s string) string {
 }
 
 // Omit counts lines that are missing.
-func (j *Journal) Omit(lines int) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.omitted += lines
-}
+func (j *Journal) Omit(lines int) { j.omitted.Add(int64(lines)) }
 
 // Omitted returns how many lines are missing.
-func (j *Journal) Omitted() int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.omitted
-}
+func (j *Journal) Omitted() int { return int(j.omitted.Load()) }
 
 // writer gets whole lines.
 type writer struct{ *Journal }
@@ -129,16 +121,13 @@ type writer struct{ *Journal }
 func (j writer) Write(line []byte) (int, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	lost := len(line) > maxLine || j.Report != nil && !j.Report(line)
-	if j.Open != nil && len(line) <= maxLine {
-		if len(j.lines) < maxFile {
-			j.lines = append(j.lines, line...)
-		} else {
-			lost = true
-		}
+	fits := len(line) <= maxLine
+	lost := !fits || j.Report != nil && !j.Report(line) || j.Open != nil && len(j.lines) >= maxFile
+	if fits && j.Open != nil && len(j.lines) < maxFile {
+		j.lines = append(j.lines, line...)
 	}
 	if lost {
-		j.omitted++
+		j.Omit(1)
 	}
 	return len(line), nil
 }
@@ -215,35 +204,31 @@ func (j *Journal) appendOnce(dir *private.Dir, lines []byte) (again bool, err er
 	return false, err
 }
 
-// Read returns the lines of a server, the oldest first, and how many are no JSON.
-func Read(dir *private.Dir) (lines [][]byte, broken int, err error) {
+// Read returns the lines of a server, the oldest first. A full disk can have cut some off.
+func Read(dir *private.Dir) (lines [][]byte, err error) {
 	for _, name := range []string{oldFile, File} {
 		text, fileErr := dir.ReadFile(name, 2*maxFile)
 		if fileErr != nil && !errors.Is(fileErr, os.ErrNotExist) {
 			err = errors.Join(err, fmt.Errorf("%s: %w", name, fileErr))
 		}
 		for line := range bytes.Lines(text) {
-			switch line = bytes.TrimSpace(line); {
-			case len(line) == 0:
-			case line[0] != '{' || !json.Valid(line):
-				broken++
-			default:
+			if line = bytes.TrimSpace(line); len(line) > 0 {
 				lines = append(lines, line)
 			}
 		}
 	}
-	return lines, broken, err
+	return lines, err
 }
 
-// Granted writes down a grant: the command, its rules, and whether the command had a terminal.
+// Granted writes down a grant, or what was taken back: the command, its rules, and whether the command had a terminal.
 // parent is the program that has started this one. Many rules make several lines.
-func (j *Journal) Granted(by string, rules []string, terminal bool) {
+func (j *Journal) Granted(by string, taken bool, rules []string, terminal bool) {
 	for some := range slices.Chunk(rules, maxRules) {
 		words := make([]string, len(some))
 		for i, r := range some {
 			words[i] = j.Text(r)
 		}
-		e := j.Event("grant").Str("by", by).Strs("rules", words).Bool("terminal", terminal)
+		e := j.Event("grant").Str("by", by).Bool("taken", taken).Strs("rules", words).Bool("terminal", terminal)
 		if parent, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", os.Getppid())); err == nil {
 			e = e.Str("parent", j.Text(filepath.Base(parent)))
 		}

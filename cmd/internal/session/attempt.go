@@ -271,19 +271,15 @@ func (t *Target) Decide(wants ...change.Want) (all []change.Proposal) {
 
 func (t *Target) decide(w change.Want) change.Proposal {
 	d := &Decider{Was: t, At: t.at, Others: t.Others, Load: func(f *config.ServerFile) (*Target, error) { return t.starts(w.Tool, f) }}
-	if t.source.with == nil {
-		return d.decide(w, nil, change.ReasonsOf(w, !t.Policy.Stateful))
+	if t.source.with != nil {
+		if before, was := t.starts(w.Tool, nil); before != nil { // else nothing of it is known
+			d.Was = before
+			if file, err := ownFile(t); err == nil {
+				return d.Try(w, file, was)
+			}
+		}
 	}
-	before, was := t.starts(w.Tool, nil)
-	if before == nil { // nothing of it is known
-		return d.decide(w, nil, change.ReasonsOf(w, !t.Policy.Stateful))
-	}
-	d.Was = before
-	file, err := ownFile(t)
-	if err != nil {
-		return d.decide(w, nil, change.ReasonsOf(w, !t.Policy.Stateful))
-	}
-	return d.Try(w, file, was)
+	return d.decide(w, nil, change.ReasonsOf(w, !t.Policy.Stateful))
 }
 
 // at returns where a path of a grant leads, before links are followed. Relative ones are in the workspace.

@@ -37,7 +37,7 @@ func (s *source) take(o config.LoadOptions) {
 // configuration that can be used. A stateful server is started again for it if the user wants that, and keeps its policy
 // until then.
 type Followed struct {
-	Log *Log // of the session; nil: nothing is written down
+	Log *Log // of the session; without another one, nothing is written down
 
 	now     atomic.Pointer[Target]          // of the newest configuration that can be used, and is wanted
 	prepare func(*Target) error             // makes a new target ready to be started
@@ -60,7 +60,7 @@ type Followed struct {
 
 // Follow returns the followed target of a session that begins with t.
 func (t *Target) Follow(c terminal.Console) *Followed {
-	f := &Followed{stamp: t.source.stamp, runs: t, all: []*Target{t}, prepare: func(t *Target) error { return Prepare(t, c) }}
+	f := &Followed{Log: NewLog(nil), stamp: t.source.stamp, runs: t, all: []*Target{t}, prepare: func(t *Target) error { return Prepare(t, c) }}
 	t.noteWrites()
 	f.now.Store(t)
 	f.tools.Store(&t.Policy.Tools)

@@ -33,9 +33,7 @@ import (
 func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecycle.Session {
 	t := f.target()
 	launcher.UserHome = t.Host.Home
-	if f.Log != nil {
-		launcher.Traffic = &f.Log.traffic
-	}
+	launcher.Traffic = &f.Log.traffic
 	launcher.Ports = confine.NewPorts(records.PortLocks(t.Host, t.Policy.KeptName()))
 	s := lifecycle.Session{
 		Profile: t.Profile,

@@ -24,7 +24,7 @@ import (
 // maxRefused is how many lines a session has about what was refused: a server chooses how many there are.
 const maxRefused = 50
 
-// Log writes down what happens in a session. nil writes nothing.
+// Log writes down what happens in a session. Take and End of nil write nothing.
 type Log struct {
 	journal *journal.Journal
 	target  *Target // of the start; nil: no server is known
@@ -81,9 +81,6 @@ func (l *Log) Take(s *lifecycle.Session, t *Target) {
 
 // hide has no line show the values of variables.
 func (l *Log) hide(variables []policy.Variable) {
-	if l == nil {
-		return
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, v := range variables {
@@ -117,25 +114,21 @@ func (l *Log) begun(client, version string) {
 }
 
 func (l *Log) restarted(t *Target) {
-	if l != nil {
-		l.journal.Event("restarted").Str("mcp_jail.policy", t.digest()).Send()
-	}
+	l.journal.Event("restarted").Str("mcp_jail.policy", t.digest()).Send()
 }
 
 func (l *Log) granted(by string, words []string) {
-	if l != nil {
-		l.journal.Granted(by, words, false)
-	}
+	l.journal.Granted(by, false, words, false)
 }
 
-// LogGrant writes down a grant that a command makes outside of a session.
-func LogGrant(c terminal.Console, host hostfs.Host, p *policy.Policy, by string, rules []string) {
+// LogGrant writes down what a command grants, or takes back, outside of a session.
+func LogGrant(c terminal.Console, host hostfs.Host, p *policy.Policy, by string, taken bool, rules []string) {
 	if !p.Log {
 		return
 	}
 	j := journal.New()
 	j.Open = records.Opener(host, p.KeptName())
-	j.Granted(by, rules, c.InputIsTerminal())
+	j.Granted(by, taken, rules, c.InputIsTerminal())
 	if err := j.Flush(); err != nil {
 		c.Notef("warning: mcp-jail log will not show this: %s", show.Line(err.Error()))
 	}
@@ -170,9 +163,6 @@ func (l *Log) called(c *mcpproxy.Call, response *mcpproxy.Envelope) {
 
 // changed gets what undo knows of the session's changes, and whether that is all of them.
 func (l *Log) changed(events []undo.Event, whole bool) {
-	if l == nil {
-		return
-	}
 	if !whole {
 		l.journal.Omit(1) // undo does not know how many there are
 	}

@@ -42,40 +42,34 @@ const newestCopies = 4
 
 // prune removes the older copies of a file. Each may have tokens in it.
 func prune(dir, real string) error {
-	backups, err := private.Open(dir, backupsDir)
-	if err != nil {
-		return err
-	}
-	defer backups.Close()
-	all, err := backups.Names()
-	if err != nil {
-		return err
-	}
-	var names []string
-	for _, e := range all {
-		if strings.HasPrefix(e.Name(), copyStem(real)) && strings.HasSuffix(e.Name(), copySuffix) {
-			names = append(names, e.Name())
-		}
-	}
-	slices.Sort(names) // by time
-	for _, name := range names[min(1, len(names)):max(min(1, len(names)), len(names)-newestCopies)] {
-		err = errors.Join(err, backups.Remove(name))
-	}
-	return err
+	return removeCopies(dir, copyStem(real), func(names []string) []string {
+		oldest := min(1, len(names))
+		return names[oldest:max(oldest, len(names)-newestCopies)]
+	})
 }
 
 // RemoveBackups removes the copies of all files. dir is the state directory.
 func RemoveBackups(dir string) error {
+	return removeCopies(dir, "", func(names []string) []string { return names })
+}
+
+// removeCopies removes those of the copies whose names begin with stem that old selects. It gets them by time.
+func removeCopies(dir, stem string, old func(names []string) []string) error {
 	backups, err := private.Open(dir, backupsDir)
 	if err != nil {
 		return err
 	}
 	defer backups.Close()
 	all, err := backups.Names()
+	var names []string
 	for _, e := range all {
-		if strings.HasSuffix(e.Name(), copySuffix) {
-			err = errors.Join(err, backups.Remove(e.Name()))
+		if strings.HasPrefix(e.Name(), stem) && strings.HasSuffix(e.Name(), copySuffix) {
+			names = append(names, e.Name())
 		}
+	}
+	slices.Sort(names)
+	for _, name := range old(names) {
+		err = errors.Join(err, backups.Remove(name))
 	}
 	return err
 }

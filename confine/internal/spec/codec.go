@@ -55,31 +55,30 @@ func (c *codec) bool(b *bool) {
 	*b = v == 1
 }
 
+// length codes the length of a text or a list, each element of which takes at least one byte.
+func (c *codec) length(of int) int {
+	n := uint64(of)
+	if c.num(&n); c.read && n > uint64(len(c.buf)) {
+		c.err, c.buf, n = ErrSpec, nil, 0
+	}
+	return int(n)
+}
+
 func (c *codec) str(s *string) {
-	n := uint64(len(*s))
-	c.num(&n)
+	n := c.length(len(*s))
 	if !c.read {
 		c.buf = append(c.buf, *s...)
 		return
 	}
-	if n > uint64(len(c.buf)) {
-		c.err, c.buf = ErrSpec, nil
-		return
-	}
 	at := len(c.text) - len(c.buf)
-	*s, c.buf = c.text[at:at+int(n)], c.buf[n:]
+	*s, c.buf = c.text[at:at+n], c.buf[n:]
 }
 
 // bytes codes a byte slice. A decoded one is a part of the input.
 func (c *codec) bytes(b *[]byte) {
-	n := uint64(len(*b))
-	c.num(&n)
+	n := c.length(len(*b))
 	if !c.read {
 		c.buf = append(c.buf, *b...)
-		return
-	}
-	if n > uint64(len(c.buf)) {
-		c.err, c.buf = ErrSpec, nil
 		return
 	}
 	*b, c.buf = c.buf[:n:n], c.buf[n:]
@@ -106,13 +105,7 @@ func (c *codec) id(f *policy.FileID) {
 
 // list codes a slice. It calls each once for every element.
 func list[T any](c *codec, s *[]T, each func(*T)) {
-	n := uint64(len(*s))
-	c.num(&n)
-	if c.read {
-		if n > uint64(len(c.buf)) { // each element takes at least one byte
-			c.err, c.buf = ErrSpec, nil
-			return
-		}
+	if n := c.length(len(*s)); c.read {
 		*s = make([]T, n)
 		// Write to each page before reading it. Reading a fresh page maps the shared zero
 		// page, and replacing that later interrupts every processor that runs a thread of
@@ -121,6 +114,15 @@ func list[T any](c *codec, s *[]T, each func(*T)) {
 	}
 	for i := range *s {
 		each(&(*s)[i])
+	}
+}
+
+// optional is list for one that may be nil, which is not the same as an empty one.
+func optional[T any](c *codec, s *[]T, each func(*T)) {
+	isNil := *s == nil
+	list(c, s, each)
+	if c.bool(&isNil); isNil {
+		*s = nil
 	}
 }
 
@@ -137,33 +139,17 @@ func (c *codec) profile(p *policy.Profile) {
 	list(c, &p.Unprotected, c.str)
 	list(c, &p.Hidden, c.str)
 	list(c, &p.GitDirs, c.str)
-	anyProgram := p.Programs == nil // an empty list grants none
-	list(c, &p.Programs, c.str)
-	if c.bool(&anyProgram); anyProgram {
-		p.Programs = nil
-	}
+	optional(c, &p.Programs, c.str) // an empty list grants none
 	list(c, &p.CommandArgs, c.str)
 	list(c, &p.Commands, c.command)
 	list(c, &p.OwnPrograms, c.str)
-	oneList := p.AndCommands == nil // an empty second list allows none
-	list(c, &p.AndCommands, c.command)
-	if c.bool(&oneList); oneList {
-		p.AndCommands = nil
-	}
+	optional(c, &p.AndCommands, c.command) // an empty second list allows none
 }
 
 func (c *codec) command(r *policy.Command) {
 	c.str(&r.Name)
-	anyArgs := r.Args == nil
-	list(c, &r.Args, func(words *[]string) { list(c, words, c.str) })
-	if c.bool(&anyArgs); anyArgs {
-		r.Args = nil
-	}
-	anyEnvs := r.Envs == nil
-	list(c, &r.Envs, c.str)
-	if c.bool(&anyEnvs); anyEnvs {
-		r.Envs = nil
-	}
+	optional(c, &r.Args, func(words *[]string) { list(c, words, c.str) })
+	optional(c, &r.Envs, c.str)
 	list(c, &r.Starts, func(s *policy.Start) {
 		c.str(&s.File)
 		c.str(&s.Name)

@@ -61,23 +61,14 @@ func StripTools(result []byte) []byte {
 		return result
 	}
 	return session.ReplaceMember(result, "tools", func(list []byte) []byte {
-		var tools []json.RawMessage
-		if json.Unmarshal(list, &tools) != nil {
-			return list
-		}
-		out := []byte{'['}
-		for i, tool := range tools {
-			if i > 0 {
-				out = append(out, ',')
-			}
-			out = append(out, session.ReplaceMember(tool, "execution", func(execution []byte) []byte {
+		return session.ReplaceElements(list, func(tool []byte) []byte {
+			return session.ReplaceMember(tool, "execution", func(execution []byte) []byte {
 				if taskSupport(execution) == "forbidden" { // it says what holds here
 					return execution
 				}
 				return remove(execution, "taskSupport")
-			})...)
-		}
-		return append(out, ']')
+			})
+		})
 	})
 }
 

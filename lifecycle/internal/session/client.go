@@ -85,9 +85,6 @@ func (c *Client) begin() {
 
 // called tells of a request that has left the table of those that are open.
 func (c *Client) called(call *mcpproxy.Call, response *mcpproxy.Envelope) {
-	if c.Config.Events == nil {
-		return
-	}
 	switch string(call.Method) {
 	case "tools/call", "resources/read", "prompts/get":
 		c.begin()

@@ -16,6 +16,11 @@ func JSONObject(name string, value []byte) []byte {
 	return append(append(append([]byte{'{'}, b...), value...), '}')
 }
 
+// JSONArray returns an array of elements that are JSON.
+func JSONArray(elements [][]byte) []byte {
+	return slices.Concat([]byte{'['}, bytes.Join(elements, []byte{','}), []byte{']'})
+}
+
 // JSONString returns s as a JSON string.
 func JSONString(s string) []byte {
 	b, err := json.Marshal(s)
@@ -65,6 +70,28 @@ func ReplaceMember(object []byte, member string, change func(value []byte) []byt
 	return out
 }
 
+// ReplaceElements returns an array with its elements changed, and without those for which change returns nil. If change
+// changes none, or list is no array, it returns list itself.
+func ReplaceElements(list []byte, change func(element []byte) []byte) []byte {
+	var all []json.RawMessage
+	var kept [][]byte
+	isNew := false
+	if json.Unmarshal(list, &all) != nil {
+		return list
+	}
+	for _, element := range all {
+		changed := change(element)
+		isNew = isNew || !bytes.Equal(changed, element)
+		if changed != nil {
+			kept = append(kept, changed)
+		}
+	}
+	if !isNew {
+		return list
+	}
+	return JSONArray(kept)
+}
+
 // Splice returns a text with the bytes from one offset to another replaced.
 func Splice(text []byte, from, to int64, value []byte) []byte {
 	return slices.Concat(text[:from], value, text[to:])
@@ -76,17 +103,13 @@ func FilterMembers(object []byte, keep func(name string) bool) []byte {
 	if len(object) > 0 && object[0] != '{' {
 		return object
 	}
-	kept := []byte{'{'}
+	var kept [][]byte
 	EachMember(object, func(name string, _ int64, value []byte) {
-		if !keep(name) {
-			return
+		if keep(name) {
+			kept = append(kept, slices.Concat(JSONString(name), []byte{':'}, value))
 		}
-		if len(kept) > 1 {
-			kept = append(kept, ',')
-		}
-		kept = append(append(append(kept, JSONString(name)...), ':'), value...)
 	})
-	return append(kept, '}')
+	return slices.Concat([]byte{'{'}, bytes.Join(kept, []byte{','}), []byte{'}'})
 }
 
 // IDsIn returns the ids that readers could see in a message, as JSON tokens. If the

@@ -31,19 +31,24 @@ type keptPolicy struct {
 
 // Keeps notes that the process keeps its policy for now, and why.
 func (c *Client) Keeps(next *Next, why string) {
-	c.kept.mu.Lock()
-	c.kept.next, c.kept.why = next, why
-	c.kept.mu.Unlock()
 	kept := next.Kept
 	kept.Why = why
-	c.Record.keeps(&kept)
-	c.restarts(next, why, false)
+	c.noteKept(&kept, next, why, false)
 }
 
-func (c *Client) restarts(next *Next, why string, failed bool) {
-	if next.Wish != "" {
-		c.Record.restarts(&diagnostics.Restart{Wish: next.Wish, Why: why, Failed: failed})
+// noteKept notes how the policy of the process differs, or for nil that it has no other one to keep, and what has become of
+// the wish for next.
+func (c *Client) noteKept(kept *diagnostics.Kept, next *Next, why string, failed bool) {
+	c.kept.mu.Lock()
+	if c.kept.next = nil; kept != nil {
+		c.kept.next, c.kept.why = next, kept.Why
 	}
+	c.kept.mu.Unlock()
+	c.Record.note(func(r *diagnostics.Record) {
+		if r.Kept = kept; next.Wish != "" {
+			r.Restart = &diagnostics.Restart{Wish: next.Wish, Why: why, Failed: failed}
+		}
+	})
 }
 
 // CannotSucceed says that the process keeps its policy until the client starts the server again. If that is the one of the
@@ -52,25 +57,20 @@ func (c *Client) CannotSucceed(next *Next, why string) {
 	server := c.Config.Profile.Server
 	c.kept.mu.Lock()
 	differs := c.kept.files != nil
-	if !differs {
-		c.kept.next = nil
-		c.Record.keeps(nil)
-	}
 	c.kept.mu.Unlock()
+	var kept *diagnostics.Kept
 	if differs {
-		c.Keeps(next, server+" could not be started again beside the running one: "+why+". Restart it in your client")
+		of := next.Kept
+		of.Why = server + " could not be started again beside the running one: " + why + ". Restart it in your client"
+		kept = &of
 	}
-	c.restarts(next, why, true)
+	c.noteKept(kept, next, why, true)
 	c.tellNow("warning: " + server + " was not started again (" + time.Now().Format(time.TimeOnly) + "), and keeps the policy that it started with: " + why + ". Restart it in your client")
 }
 
 // Succeeded says that the client has a new process.
 func (c *Client) Succeeded(next *Next) {
-	c.kept.mu.Lock()
-	c.kept.next = nil
-	c.kept.mu.Unlock()
-	c.Record.keeps(nil)
-	c.restarts(next, "", false)
+	c.noteKept(nil, next, "", false)
 	c.tellNow(c.Config.Profile.Server + " was started again under its new policy (" + time.Now().Format(time.TimeOnly) + "). What it held in memory is lost")
 }
 
@@ -86,7 +86,7 @@ func (c *Client) Follows(r Refreshed) {
 		c.warnNow(r.Notice)
 	}
 	if r.Restart != nil {
-		c.Record.restarts(r.Restart)
+		c.Record.note(func(record *diagnostics.Record) { record.Restart = r.Restart })
 	}
 	c.kept.mu.Lock()
 	defer c.kept.mu.Unlock()
@@ -96,7 +96,7 @@ func (c *Client) Follows(r Refreshed) {
 		return
 	}
 	c.kept.next = nil
-	c.Record.keeps(r.Kept)
+	c.Record.note(func(record *diagnostics.Record) { record.Kept = r.Kept })
 }
 
 // allowedSince returns why a call was refused though the policy of now gives what it needs, or "".

@@ -12,20 +12,17 @@ import (
 
 // clientLogs says whether the client wants log messages of the level warning.
 type clientLogs struct {
-	// IsOpen reports whether a request still waits for its answer; nil: each does until NoteAnswer.
-	IsOpen func(key string) bool
+	// Open reports whether a request without an answer has asked for them: see AsksForLogs.
+	Open func() bool
+	// Answered says that the request has asked for them whose answer is on its way.
+	Answered atomic.Bool
 
 	mu      sync.Mutex
-	session bool            // it has asked for them, for the session
-	open    map[string]bool // by mcpproxy.IDKey, the requests without an answer that have asked for them
-	any     atomic.Bool     // open has some
-	unsent  [][]byte        // messages from before the client asked for them
+	session bool     // it has asked for them, for the session
+	unsent  [][]byte // messages from before the client asked for them
 }
 
-const (
-	maxUnsentLogs = 20   // clientLogs.unsent
-	maxOpen       = 1000 // clientLogs.open
-)
+const maxUnsentLogs = 20 // clientLogs.unsent
 
 // logMessage returns a log message of mcp-jail (MCP, "Logging"). A server can name the same logger, and
 // not have the member of _meta.
@@ -45,21 +42,10 @@ func (c *Client) notify(asked bool, warnings ...string) {
 	c.Logs.keep(message)
 }
 
-// NoteRequest notes whether a modern request asks for log messages.
-func (l *clientLogs) NoteRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	if e.Version == nil || !e.Trackable() {
-		return
-	}
-	if meta := f.Slice(e.ParamsMeta); bytes.Contains(meta, []byte("logLevel")) && ModernRequest("", meta).Logs {
-		l.asks(mcpproxy.IDKey(e.ID))
-	}
-}
-
-// NoteAnswer notes that a request has its answer.
-func (l *clientLogs) NoteAnswer(id []byte) {
-	if l.Any() {
-		l.answered(mcpproxy.IDKey(id))
-	}
+// AsksForLogs reports whether a modern request asks for log messages until its answer.
+func AsksForLogs(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
+	meta := f.Slice(e.ParamsMeta)
+	return e.Version != nil && e.Trackable() && bytes.Contains(meta, []byte("logLevel")) && ModernRequest("", meta).Logs
 }
 
 // wants reports whether the client has asked for log messages that belong to no single request.
@@ -67,13 +53,7 @@ func (l *clientLogs) NoteAnswer(id []byte) {
 func (l *clientLogs) wants() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for key := range l.open {
-		if l.session || l.IsOpen == nil || l.IsOpen(key) {
-			break
-		}
-		delete(l.open, key) // it was cancelled
-	}
-	return l.session || len(l.open) > 0
+	return l.session || l.Answered.Load() || l.Open()
 }
 
 // keep keeps a message until the client asks for log messages.
@@ -94,26 +74,4 @@ func (l *clientLogs) SetLevel(level string) (messages [][]byte) {
 		messages, l.unsent = l.unsent, nil
 	}
 	return messages
-}
-
-// asks notes that a request has asked for log messages.
-func (l *clientLogs) asks(key string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.open == nil || len(l.open) >= maxOpen { // cancelled ones may stay
-		l.open = map[string]bool{}
-	}
-	l.open[key] = true
-	l.any.Store(true)
-}
-
-// Any reports whether a request without an answer may have asked. It costs nothing.
-func (l *clientLogs) Any() bool { return l.any.Load() }
-
-// answered notes that a request has its answer. Nothing more may be sent for it.
-func (l *clientLogs) answered(key string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.open, key)
-	l.any.Store(len(l.open) > 0)
 }

@@ -272,7 +272,6 @@ type ListRequest struct {
 	Cursor       string // "" asks for the first page
 	Capabilities []byte // of the client
 	Logs         bool   // the client wants to be sent warnings that belong to the request
-	Level        string // of a logging/setLevel
 }
 
 // UnknownCursor stands for a cursor that is not known. It is not UTF-8, so no server can have

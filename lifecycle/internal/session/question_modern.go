@@ -42,7 +42,7 @@ func (q *Questions) retried(f *mcpproxy.Frame, e *mcpproxy.Envelope, call HeldCa
 	q.mu.Unlock()
 	if !ours {
 		if e.Inputs.Present() {
-			q.OthersAnswered(methodElicit)
+			q.Others(methodElicit, true)
 		}
 		return false
 	}

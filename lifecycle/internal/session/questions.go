@@ -343,24 +343,16 @@ func (q *Questions) watch(left <-chan struct{}) {
 	q.End()
 }
 
-// OthersAsk notes that the server asks the client something.
-func (q *Questions) OthersAsk(method string) {
+// Others notes that the server asks the client something, or that the client has answered that.
+func (q *Questions) Others(method string, answered bool) {
 	if q == nil || method != methodElicit {
 		return
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.others = time.Now()
-}
-
-// OthersAnswered notes that the client has answered a request of the server.
-func (q *Questions) OthersAnswered(method string) {
-	if q == nil || method != methodElicit {
-		return
+	if q.others = time.Now(); answered {
+		q.answered, q.others = time.Now(), time.Time{}
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.answered, q.others = time.Now(), time.Time{}
 }
 
 // text is the question in words. It names the server as `mcp-jail status` does.

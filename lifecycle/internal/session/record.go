@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -31,14 +30,21 @@ type record struct {
 	warnedLost bool // used by the goroutine alone
 }
 
-func (r *record) addDiagnosis(d diagnostics.Diagnosis) {
+// note changes the record, and has it saved.
+func (r *record) note(change func(*diagnostics.Record)) {
 	r.Mu.Lock()
-	if len(r.Diagnoses) == maxRecords {
-		r.Diagnoses = append(r.Diagnoses[:0:0], r.Diagnoses[1:]...)
-	}
-	r.Diagnoses = append(r.Diagnoses, d)
+	change(&r.Record)
 	r.Mu.Unlock()
 	r.changes()
+}
+
+func (r *record) addDiagnosis(d diagnostics.Diagnosis) {
+	r.note(func(r *diagnostics.Record) {
+		if len(r.Diagnoses) == maxRecords {
+			r.Diagnoses = append(r.Diagnoses[:0:0], r.Diagnoses[1:]...)
+		}
+		r.Diagnoses = append(r.Diagnoses, d)
+	})
 }
 
 // addLine adds a line to Warnings or Waived, whose lines differ.
@@ -53,25 +59,6 @@ func (r *record) addLine(to *[]string, line string) {
 // allowed adds what the user has allowed in the client.
 func (r *record) allowed(words string) {
 	r.addLine(&r.Allowed, words)
-	r.changes()
-}
-
-// keeps notes which policy the process does not have; nil: it has that of the files.
-func (r *record) keeps(k *diagnostics.Kept) {
-	r.Mu.Lock()
-	same := reflect.DeepEqual(r.Kept, k)
-	r.Kept = k
-	r.Mu.Unlock()
-	if !same {
-		r.changes()
-	}
-}
-
-// restarts notes what has become of a wish that the server be started again.
-func (r *record) restarts(of *diagnostics.Restart) {
-	r.Mu.Lock()
-	r.Restart = of
-	r.Mu.Unlock()
 	r.changes()
 }
 
@@ -98,21 +85,14 @@ func (r *record) run() {
 				saved = n
 				r.save(false)
 			}
-			if events := r.client.Config.Events; events != nil {
-				r.client.begin()
-				events.Tick()
-			}
+			r.client.begin()
+			r.client.Config.Events.Tick()
 		case <-r.Finished:
 			r.client.Introduction.tell()
-			events := r.client.Config.Events
-			if events != nil {
-				r.client.begin()
-			}
+			r.client.begin()
 			r.noteChanges()
 			r.save(true)
-			if events != nil {
-				events.Ended(r.client.EndedBy)
-			}
+			r.client.Config.Events.Ended(r.client.EndedBy)
 			return
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"path"
 	"slices"
@@ -86,7 +87,7 @@ func (r *roots) Answer(e *mcpproxy.Envelope) []byte {
 	if string(e.Method) != "roots/list" || !e.Trackable() || !r.declared.Load() {
 		return nil
 	}
-	return mcpproxy.NewResponse(e.ID, "result", JSONObject("roots", rootList(grantedRoots(r.profile, "/"))))
+	return mcpproxy.NewResponse(e.ID, "result", JSONObject("roots", JSONArray(grantedRoots(r.profile, "/"))))
 }
 
 // Follow takes over what the client has said to an earlier process.
@@ -147,8 +148,7 @@ func (r *roots) narrow(list []byte) (narrowed []byte, changed bool) {
 	if json.Unmarshal(list, &all) != nil {
 		return nil, false
 	}
-	var kept []json.RawMessage
-	var inside []json.RawMessage
+	var kept, inside [][]byte
 	for _, raw := range all {
 		dir, ok := rootPath(raw)
 		if !ok {
@@ -168,11 +168,11 @@ func (r *roots) narrow(list []byte) (narrowed []byte, changed bool) {
 	}
 	// Not twice, if the client has named one of them itself.
 	for _, root := range inside {
-		if !slices.ContainsFunc(kept, func(k json.RawMessage) bool { return bytes.Equal(k, root) }) {
+		if !slices.ContainsFunc(kept, func(k []byte) bool { return bytes.Equal(k, root) }) {
 			kept = append(kept, root)
 		}
 	}
-	return rootList(kept), changed
+	return JSONArray(kept), changed
 }
 
 // rootPath returns the path of a root, which is a file:// URI (2025-11-25, "Roots, Data
@@ -191,12 +191,10 @@ func rootPath(raw []byte) (string, bool) {
 	return path.Clean(u.Path), true
 }
 
-func grantedRoots(p *policy.Profile, dir string) (roots []json.RawMessage) {
+func grantedRoots(p *policy.Profile, dir string) (roots [][]byte) {
 	for _, granted := range rootsIn(p, dir) {
 		uri := (&url.URL{Scheme: "file", Path: granted}).String()
-		root := append([]byte(`{"uri":`), JSONString(uri)...)
-		root = append(append(root, `,"name":`...), JSONString(path.Base(granted))...)
-		roots = append(roots, append(root, '}'))
+		roots = append(roots, fmt.Appendf(nil, `{"uri":%s,"name":%s}`, JSONString(uri), JSONString(path.Base(granted))))
 	}
 	return roots
 }
@@ -225,17 +223,6 @@ func hasUnreadableParent(p *policy.Profile, path, wider string) bool {
 		}
 	}
 	return false
-}
-
-func rootList(roots []json.RawMessage) []byte {
-	list := []byte{'['}
-	for i, root := range roots {
-		if i > 0 {
-			list = append(list, ',')
-		}
-		list = append(list, root...)
-	}
-	return append(list, ']')
 }
 
 // metaPolicy is the member by which requests tell a server its policy.
@@ -278,10 +265,7 @@ func (r *roots) advertise(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 
 // canSplice reports whether a member can be added such that every reader of the message sees it.
 func (r *roots) canSplice(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
-	if !f.Flaws.IsStrict() || e.Params.Present() && e.Params.Kind != '{' {
-		return false
-	}
-	return true
+	return f.Flaws.IsStrict() && (!e.Params.Present() || e.Params.Kind == '{')
 }
 
 // advertiseInitialize adds to an initialize (2025-11-25, "Lifecycle, Initialization") the
@@ -297,9 +281,7 @@ func (r *roots) advertiseInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	}
 	f.Cut(e.Reserved, &e.ParamsMeta, &e.Experimental)
 	if !e.Params.Present() {
-		params := append([]byte(`{"capabilities":`), capabilities...)
-		params = append(append(params, `,"_meta":`...), experimental...)
-		f.AddMember(&e.Self, "params", append(params, '}'))
+		f.AddMember(&e.Self, "params", fmt.Appendf(nil, `{"capabilities":%s,"_meta":%s}`, capabilities, experimental))
 		r.declared.Store(ours)
 		return
 	}

@@ -152,6 +152,12 @@ func (s Session) withDefaults() Session {
 	if s.Err == nil {
 		s.Err = os.Stderr
 	}
+	if s.Events == nil {
+		s.Events = &Events{func(string, string) {}, func(*mcpproxy.Call, *mcpproxy.Envelope) {}, func() {}, func(string) {}}
+	}
+	if s.Switches == nil {
+		s.Switches = func() policy.Switches { return nil }
+	}
 	if s.Linger == 0 {
 		s.Linger = 30 * time.Second
 	}

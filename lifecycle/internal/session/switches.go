@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 
@@ -15,19 +14,12 @@ import (
 // Which tools are off may change while the session runs, so each call and each list asks anew. A call never depends on
 // what was listed: clients keep lists.
 
-func (c *Client) switches() policy.Switches {
-	if c.Config.Switches == nil {
-		return nil
-	}
-	return c.Config.Switches()
-}
-
 // HasSwitches reports whether a tool may be off.
-func (c *Client) HasSwitches() bool { return len(c.switches()) > 0 }
+func (c *Client) HasSwitches() bool { return len(c.Config.Switches()) > 0 }
 
 // SwitchedOff returns the answer to a call of a tool that is off, or nil.
 func (c *Client) SwitchedOff(tool string) *diagnostics.Diagnosis {
-	by, off := c.switches().Off(tool)
+	by, off := c.Config.Switches().Off(tool)
 	if !off {
 		return nil
 	}
@@ -44,7 +36,7 @@ func (c *Client) SwitchedOff(tool string) *diagnostics.Diagnosis {
 // Cut returns a page of a list of tools without those that are off. Each other byte stays. A page that is not held in
 // memory, or that programs could read differently, has a diagnosis as the answer in its place.
 func (c *Client) Cut(page []byte) ([]byte, *diagnostics.Diagnosis) {
-	off := c.switches()
+	off := c.Config.Switches()
 	if len(off) == 0 {
 		return page, nil
 	}
@@ -52,29 +44,21 @@ func (c *Client) Cut(page []byte) ([]byte, *diagnostics.Diagnosis) {
 	if page != nil {
 		_, err := toolpin.New(toolpin.Server{}, page)
 		if err == nil {
-			return ReplaceMember(page, "tools", func(list []byte) []byte { return cut(list, off) }), nil
+			return ReplaceMember(page, "tools", func(list []byte) []byte {
+				return ReplaceElements(list, func(tool []byte) []byte {
+					var named struct{ Name string }
+					json.Unmarshal(tool, &named)
+					if _, is := off.Off(named.Name); is {
+						return nil
+					}
+					return tool
+				})
+			}), nil
 		}
 		why = diagnostics.NewRedactor(slices.Concat(c.Config.Profile.Env, confine.SessionSecrets())).Redact(err.Error())
 	}
 	d := c.Announce(Refusal(-32603, diagnostics.PageToolOff, c.Config.Profile.Server, "", "tools of it are off, and its list of tools cannot be read: "+why, ""))
 	return nil, &d
-}
-
-func cut(list []byte, off policy.Switches) []byte {
-	var all []json.RawMessage
-	var kept [][]byte
-	json.Unmarshal(list, &all)
-	for _, tool := range all {
-		var named struct{ Name string }
-		json.Unmarshal(tool, &named)
-		if _, is := off.Off(named.Name); !is {
-			kept = append(kept, tool)
-		}
-	}
-	if len(kept) == len(all) {
-		return list
-	}
-	return slices.Concat([]byte{'['}, bytes.Join(kept, []byte{','}), []byte{']'})
 }
 
 // Declares reports whether the result of a legacy handshake says that the client is told when a kind of lists changes.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"sync"
@@ -31,25 +30,25 @@ const (
 	cancelled    = 2 * time.Second        // a cancelled call may still write
 	asksClient   = 2 * time.Minute        // an answer that asks the client for something: the state of it may be in the process
 	maxHeirs     = 20                     // of a session
-	maxSaid      = 256                    // requests that are remembered
+	maxSaid      = 256                    // requests that an heir is told
 )
 
 // heirs are the heirs of a session, and what the client has said that each is told.
 type heirs struct {
 	ctx     context.Context // over when no heir is wanted any more
 	cancel  func()
-	started int                  // used by the goroutine of refresher alone
-	ready   chan *heir           // gets each that may take over
-	lists   bool                 // an heir must have the tools that the client knows
-	isOpen  func(id string) bool // a request of the client has no answer yet
+	started int               // used by the goroutine of refresher alone
+	ready   chan *heir        // gets each that may take over
+	lists   bool              // an heir must have the tools that the client knows
+	open    *mcpproxy.Pending // the requests of the client without an answer
 
-	mu    sync.Mutex
-	asked map[string]said // requests without an answer, by id; subscriptions/listen has none until its end
-	told  []said          // what an heir is told, in order, with one for each key
-	count int             // how often told has changed
-	meta  []byte          // of the last modern request
-	busy  time.Time       // until then the process is not ended
-	never string          // why there is no heir any more in this session, or ""
+	mu           sync.Mutex
+	told         []said    // what an heir is told, in order, with one for each key
+	count        int       // how often told has changed
+	meta         []byte    // of the last modern request
+	capabilities []byte    // of the last initialize
+	busy         time.Time // until then the process is not ended
+	never        string    // why there is no heir any more in this session, or ""
 }
 
 // said is a request of the client as the client has sent it, and the result that it got.
@@ -57,6 +56,8 @@ type said struct {
 	method, key  string // a later one with the same key replaces it
 	line, result []byte
 }
+
+const cannotRepeat = "the client's requests cannot be repeated"
 
 // greeting is the key of an initialize and of a server/discover.
 const greeting = "greeting"
@@ -75,49 +76,49 @@ func mayStayOpen(c *mcpproxy.Call) bool {
 	return string(c.Method) == methodListen || string(c.Method) == methodDiscover
 }
 
-func (h *heirs) init(lists bool, isOpen func(id string) bool) {
+func (h *heirs) init(lists bool, open *mcpproxy.Pending) {
 	h.ctx, h.cancel = context.WithCancel(context.Background())
-	h.ready, h.lists, h.isOpen, h.asked = make(chan *heir), lists, isOpen, map[string]said{}
+	h.ready, h.lists, h.open = make(chan *heir), lists, open
 }
 
-// noteRequest remembers what an heir is told, before we change it.
+// noteRequest has a request kept that an heir is told, or whose answer is compared, before we change it.
 func (h *heirs) noteRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	params := f.Slice(e.Params)
 	if e.Era() == mcpproxy.Modern {
 		h.meta = bytes.Clone(f.Slice(e.ParamsMeta))
 	}
-	method := string(e.Method)
-	key := method
-	switch method {
+	switch string(e.Method) {
 	case "tools/call":
-		h.noteState(params)
+		h.noteState(f.Slice(e.Params))
 		return
-	case "tools/list":
-		if !h.lists {
-			return
-		}
-		key += " " + session.CursorOf(params)
-	case "initialize", "server/discover":
-		key = greeting
-	case "resources/subscribe", "resources/unsubscribe":
-		var of struct{ URI string }
-		json.Unmarshal(params, &of)
-		key = "resource " + of.URI
-	case "logging/setLevel", methodListen:
+	case "initialize":
+		h.capabilities = bytes.Clone(f.Slice(e.Capabilities))
+	case "tools/list", methodDiscover, "resources/subscribe", "resources/unsubscribe", "logging/setLevel", methodListen:
 	default:
 		return
 	}
-	if len(h.asked)+len(h.told) >= maxSaid { // of what was cancelled there is no answer
-		maps.DeleteFunc(h.asked, func(id string, _ said) bool { return !h.isOpen(id) })
+	if !h.open.Keep(f, e) && (h.lists || string(e.Method) != "tools/list") {
+		h.never = cannotRepeat
 	}
-	line, whole := f.AppendTo(nil)
-	if f.Batch || !whole || !e.Trackable() || len(h.asked)+len(h.told) >= maxSaid {
-		h.never = "the client's requests cannot be repeated"
-		return
+}
+
+// keyOf returns the key of a request that an heir is told.
+func keyOf(c *mcpproxy.Call) string {
+	f := mcpproxy.Parse(c.Line)
+	params := f.Slice(f.Messages[0].Params)
+	switch method := string(c.Method); method {
+	case "tools/list":
+		return method + " " + session.CursorOf(params)
+	case "initialize", methodDiscover:
+		return greeting
+	case "resources/subscribe", "resources/unsubscribe":
+		var of struct{ URI string }
+		json.Unmarshal(params, &of)
+		return "resource " + of.URI
+	default:
+		return method
 	}
-	h.asked[mcpproxy.IDKey(e.ID)] = said{method: method, key: key, line: line}
 }
 
 // noteState notes what the params or the result of a call say of a state that the process keeps for it. The caller holds
@@ -144,23 +145,29 @@ func (h *heirs) noteAnswer(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.
 		h.noteState(result)
 		return
 	}
-	id := mcpproxy.IDKey(c.ID)
-	s, known := h.asked[id]
-	delete(h.asked, id)
-	if !known || !e.Result.Present() || s.method == methodListen {
+	if c.Line == nil || !e.Result.Present() || string(c.Method) == methodListen || string(c.Method) == "tools/list" && !h.lists {
 		return
 	}
 	h.count++
-	s.result = bytes.Clone(result)
+	s := said{method: string(c.Method), key: keyOf(c), line: c.Line, result: bytes.Clone(result)}
 	at := slices.IndexFunc(h.told, func(t said) bool { return t.key == s.key })
 	switch {
 	case s.method == "resources/unsubscribe":
 		h.told = slices.DeleteFunc(h.told, func(t said) bool { return t.key == s.key })
 	case at >= 0:
 		h.told[at] = s
+	case len(h.told) >= maxSaid:
+		h.never = cannotRepeat
 	default:
 		h.told = append(h.told, s)
 	}
+}
+
+// legacyCapabilities returns those that the client has named in its last initialize.
+func (h *heirs) legacyCapabilities() []byte {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.capabilities
 }
 
 // greeting returns the request with which the client has begun, if it has. The caller holds mu.
@@ -457,7 +464,7 @@ func (w *processWait) tryHeir() {
 	}
 	if _, whole := h.proc.Mounts(); !whole || s.heir.hasMore(h) {
 		resume()
-		w.dropHeir(s.messages.refresh.restart)
+		w.dropHeir(s.refresh.restart)
 		return
 	}
 	w.heir, w.try = nil, nil
@@ -498,13 +505,7 @@ func (s *statefulSession) adopt(h *heir) {
 	h.next.Done(true)
 	h.bound.Store(true)
 	var again [][]byte
-	s.heir.mu.Lock()
-	for id, open := range s.heir.asked {
-		if (open.method == methodListen || open.method == methodDiscover) && s.calls.has(id) {
-			again = append(again, open.line)
-		}
-	}
-	s.heir.mu.Unlock()
+	s.client.Proxy.Requests.Each(func(c *mcpproxy.Call) { again = append(again, c.Line) })
 	if h.roots.Load() { // they may be others by now
 		again = append(again, mcpproxy.NewNotification("notifications/roots/list_changed", nil))
 	}

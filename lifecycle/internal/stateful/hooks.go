@@ -3,9 +3,9 @@ package stateful
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"os"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -14,27 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// inspection looks at the messages between client and server.
-type inspection struct {
-	client   *session.Client
-	current  *atomic.Pointer[session.Server]
-	heirs    *heirs
-	upstream *upstream
-	calls    openCalls
-	answered *session.Event // see statefulSession
-
-	lists   openLists // if client.Tools is nil, it has only the levels of log messages
-	refresh refresher
-
-	requestSent      chan struct{} // gets a value for a request before the first answer
-	discoverDeclined chan struct{} // gets a value when the server answers server/discover with an error
-
-	checkedStartup bool // see reportStartupComplaint; used by the goroutine that reads the server
-}
-
-func (s *inspection) server() *session.Server { return s.current.Load() }
-
-func (s *inspection) hooks() mcpproxy.Hooks {
+func (s *statefulSession) hooks() mcpproxy.Hooks {
 	return mcpproxy.Hooks{
 		ClientFrame:     s.onClientFrame,
 		ClientRequest:   s.onRequest,
@@ -56,17 +36,17 @@ func (s *inspection) hooks() mcpproxy.Hooks {
 }
 
 // onCancel reports whether the server never got a call that the client cancels.
-func (s *inspection) onCancel(id []byte) (kept bool) {
-	s.heirs.noteCancelled()
+func (s *statefulSession) onCancel(id []byte) (kept bool) {
+	s.heir.noteCancelled()
 	return s.client.Questions.Cancelled(id)
 }
 
-func (s *inspection) onClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
-	s.client.Questions.OthersAnswered(string(c.Method))
+func (s *statefulSession) onClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
+	s.client.Questions.Others(string(c.Method), true)
 	s.server().Roots.OnClientResponse(f, e, c)
 }
 
-func (s *inspection) onFirstResponse(e *mcpproxy.Envelope, c *mcpproxy.Call) bool {
+func (s *statefulSession) onFirstResponse(e *mcpproxy.Envelope, c *mcpproxy.Call) bool {
 	// Legacy servers decline it so, and may still hang on the next request.
 	if c != nil && e.Error.Present() && string(c.Method) == "server/discover" {
 		select {
@@ -83,9 +63,10 @@ func (s *inspection) onFirstResponse(e *mcpproxy.Envelope, c *mcpproxy.Call) boo
 // onServerResponse sees each answer before the client gets it. It adds a diagnosis to an answer to
 // tools/call if the jail refused something, and to any answer that is an error whose cause is known.
 // It replaces an answer that the pins forbid. It changes no other answer.
-func (s *inspection) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
+func (s *statefulSession) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	method := string(c.Method)
-	s.heirs.noteAnswer(f, e, c)
+	s.heir.noteAnswer(f, e, c)
+	s.client.Logs.Answered.Store(c.Logs)
 	if method != "initialize" && !s.checkedStartup {
 		s.checkedStartup = true
 		stderr := s.server().Pipes.Stderr.File
@@ -103,13 +84,13 @@ func (s *inspection) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c
 	default:
 		s.server().AnnotateError(f, e, c)
 	}
-	s.client.Logs.NoteAnswer(c.ID)
+	s.client.Logs.Answered.Store(false)
 }
 
 // reportStartupComplaint announces the accesses that a started server says it could not
 // make. The text that the server wrote before its first answer is read already, or is
 // still in the pipe.
-func (s *inspection) reportStartupComplaint(stderr *os.File) {
+func (s *statefulSession) reportStartupComplaint(stderr *os.File) {
 	for range 20 {
 		time.Sleep(5 * time.Millisecond)
 		if streams.UnreadBytes(stderr) == 0 {
@@ -121,12 +102,12 @@ func (s *inspection) reportStartupComplaint(stderr *os.File) {
 	}
 }
 
-func (s *inspection) onOversized(from mcpproxy.Side, f *mcpproxy.Frame) {
+func (s *statefulSession) onOversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 	s.refuse(from, f, s.server().TooLargeDiagnosis(from, f))
 }
 
 // onClientFrame refuses what the server could take for another call than we do, if a tool may be off.
-func (s *inspection) onClientFrame(f *mcpproxy.Frame) (drop bool) {
+func (s *statefulSession) onClientFrame(f *mcpproxy.Frame) (drop bool) {
 	noCall := func(e mcpproxy.Envelope) bool { // it has no id, or is no message for us
 		return e.Kind() == mcpproxy.Other || e.Kind() == mcpproxy.Notification && !bytes.HasPrefix(e.Method, []byte("notifications/"))
 	}
@@ -139,60 +120,57 @@ func (s *inspection) onClientFrame(f *mcpproxy.Frame) (drop bool) {
 	return true
 }
 
-// refuse answers the requests of a frame that is not forwarded, and those that it answers.
-func (s *inspection) refuse(from mcpproxy.Side, f *mcpproxy.Frame, d diagnostics.Diagnosis) {
-	back := s.client.Proxy.Client // where errors for the client's requests go
-	var call mcpproxy.Call
-	told := false
-	for i := range f.Messages {
-		e := &f.Messages[i]
-		if !e.Trackable() || len(session.IDsIn(f, e)) != 1 { // of two ids, some clients would take the other one
-			continue
-		}
-		kind := e.Kind()
-		if from == mcpproxy.FromServer && kind == mcpproxy.Response {
-			s.answered.Set()
-			if !s.client.Proxy.Requests.Take(e.ID, &call) {
-				continue
-			}
-			told = true
-			if call.Answered {
-				continue
-			}
-			d.Tool = string(call.Tool)
-			s.client.Announce(d)
-			back.Inject(d.ErrorFrame(call.ID))
-			continue
-		}
-		switch {
-		case kind == mcpproxy.Request && from == mcpproxy.FromClient:
-			told = true
-			s.client.Announce(d)
-			s.client.Proxy.Requests.Leave(mcpproxy.NewCall(e, time.Now()), nil)
-			back.Inject(d.ErrorFrame(e.ID))
-		case kind == mcpproxy.Request:
-			told = true
-			s.client.Announce(d)
-			s.server().SendAsync(s.upstream.server.Load(), d.ErrorFrame(e.ID))
-		case kind == mcpproxy.Response && s.client.Proxy.ServerRequests.Take(e.ID, &call):
-			if server := s.upstream.server.Load(); server != nil {
-				told = true
-				s.client.Announce(d)
-				server.Inject(d.ErrorFrame(e.ID))
-			}
-		}
-	}
-	if !told { // it has no id that anything waits for
+// refuse answers the requests of a frame that is not forwarded, and those that it answers. If there are none, it says that
+// the frame was dropped.
+func (s *statefulSession) refuse(from mcpproxy.Side, f *mcpproxy.Frame, d diagnostics.Diagnosis) {
+	if !s.answerRefused(from, f, d) {
 		s.client.SayDropped(f, d)
 	}
 }
 
+// answerRefused is refuse, but for what it says of a frame that it does not answer. It announces an answer.
+func (s *statefulSession) answerRefused(from mcpproxy.Side, f *mcpproxy.Frame, d diagnostics.Diagnosis) (told bool) {
+	var call mcpproxy.Call
+	server := s.upstream.server.Load()
+	for i := range f.Messages {
+		e := &f.Messages[i]
+		ids := session.IDsIn(f, e)
+		isRequest, isOne := e.Kind() == mcpproxy.Request && e.Trackable(), e.Trackable() && len(ids) == 1 // of two ids, some clients would take the other one
+		switch {
+		case from == mcpproxy.FromServer && isRequest && !f.Flaws.Ambiguous():
+			told = true
+			s.server().SendAsync(server, d.ErrorFrame(e.ID))
+		case from == mcpproxy.FromServer:
+			for _, id := range ids { // each could be that of a request which waits
+				if len(id) > 0 && s.client.Proxy.Requests.Take(id, &call) && !call.Answered {
+					told = true
+					s.answered.Set()
+					s.upstream.guard.disabled.Store(true)
+					d.Tool = string(call.Tool)
+					s.client.Proxy.Client.Inject(d.ErrorFrame(call.ID))
+				}
+			}
+		case isRequest && isOne:
+			told = true
+			s.client.Proxy.Requests.Leave(mcpproxy.NewCall(e, time.Now()), nil)
+			s.client.Proxy.Client.Inject(d.ErrorFrame(e.ID))
+		case isOne && e.Kind() == mcpproxy.Response && s.client.Proxy.ServerRequests.Take(e.ID, &call) && server != nil:
+			told = true
+			server.Inject(d.ErrorFrame(e.ID))
+		}
+	}
+	if told {
+		s.client.Announce(d)
+	}
+	return told
+}
+
 // onRequest sees each request before the server gets it, and reports whether it has answered the
 // request. With the default policy it changes nothing.
-func (s *inspection) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (answered bool) {
+func (s *statefulSession) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (answered bool) {
 	s.client.Requested.Set()
 	s.client.Introduction.Note(f, e)
-	s.heirs.noteRequest(f, e)
+	s.heir.noteRequest(f, e)
 	s.client.Questions.NoteInitialize(f, e)
 	if !s.answered.IsSet() {
 		select {
@@ -208,14 +186,13 @@ func (s *inspection) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (answere
 			return true
 		}
 	}
-	if s.client.Tools != nil || string(e.Method) == "logging/setLevel" {
-		s.lists.note(f, e)
-	}
 	if string(e.Method) == "tools/call" && !f.Batch && e.Trackable() && s.client.Questions != nil && s.client.Questions.Hold(f, e, s.held(e)) {
 		s.client.Proxy.Requests.Withdraw(e.ID)
 		return true
 	}
-	s.client.Logs.NoteRequest(f, e)
+	if session.AsksForLogs(f, e) {
+		s.client.Proxy.Requests.WantsLogs(e)
+	}
 	if string(e.Method) == "tools/call" {
 		s.refresh.onCall(s.client, f, e)
 		s.server().FirstCallMark.CompareAndSwap(0, int64(s.server().Tail.LineCount()))
@@ -227,12 +204,12 @@ func (s *inspection) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (answere
 }
 
 // held returns a call in front of which a question may stand.
-func (s *inspection) held(e *mcpproxy.Envelope) session.HeldCall {
+func (s *statefulSession) held(e *mcpproxy.Envelope) session.HeldCall {
 	call := mcpproxy.NewCall(e, time.Now())
 	return session.HeldCall{
 		ID: string(e.ID), Tool: string(e.Name),
 		Pass: func(f *mcpproxy.Frame) {
-			s.client.Proxy.Forward(f, s.upstream)
+			s.client.Proxy.Forward(f, &s.upstream)
 			f.Close()
 		},
 		Answer: func(line []byte) {
@@ -245,7 +222,7 @@ func (s *inspection) held(e *mcpproxy.Envelope) session.HeldCall {
 	}
 }
 
-func (s *inspection) tooManyPending(from mcpproxy.Side, e *mcpproxy.Envelope) {
+func (s *statefulSession) tooManyPending(from mcpproxy.Side, e *mcpproxy.Envelope) {
 	if from == mcpproxy.FromClient {
 		s.client.Requested.Set()
 		d := session.TooManyRequests(s.server().Profile.Server, string(e.Name), e.ID)
@@ -260,8 +237,8 @@ func (s *inspection) tooManyPending(from mcpproxy.Side, e *mcpproxy.Envelope) {
 	s.server().SendAsync(s.upstream.server.Load(), mcpproxy.NewError(e.ID, -32603, "mcp-jail: "+why, nil))
 }
 
-func (s *inspection) onServerRequest(e *mcpproxy.Envelope) bool {
-	s.client.Questions.OthersAsk(string(e.Method))
+func (s *statefulSession) onServerRequest(e *mcpproxy.Envelope) bool {
+	s.client.Questions.Others(string(e.Method), false)
 	answer := s.server().Roots.Answer(e)
 	if answer != nil {
 		s.server().SendAsync(s.upstream.server.Load(), answer)
@@ -269,8 +246,11 @@ func (s *inspection) onServerRequest(e *mcpproxy.Envelope) bool {
 	return answer != nil
 }
 
-func (s *inspection) onLevelSet(e *mcpproxy.Envelope, c *mcpproxy.Call) {
-	if asked := s.lists.take(c.ID, "logging/setLevel"); e.Result.Present() {
+func (s *statefulSession) onLevelSet(e *mcpproxy.Envelope, c *mcpproxy.Call) {
+	if e.Result.Present() && c.Line != nil {
+		f := mcpproxy.Parse(c.Line)
+		var asked struct{ Level string }
+		json.Unmarshal(f.Slice(f.Messages[0].Params), &asked)
 		for _, m := range s.client.Logs.SetLevel(asked.Level) {
 			s.client.Proxy.Client.Inject(m)
 		}
@@ -279,19 +259,17 @@ func (s *inspection) onLevelSet(e *mcpproxy.Envelope, c *mcpproxy.Call) {
 
 // checkTools compares an answer with the pins before the client gets it, and cuts tools that are off out of it. If the
 // client must not see the answer, checkTools replaces it by an error. It reports whether the answer needs no other look.
-func (s *inspection) checkTools(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) bool {
+func (s *statefulSession) checkTools(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) bool {
 	var d *diagnostics.Diagnosis
-	switch method := string(c.Method); method {
+	switch string(c.Method) {
 	case "initialize", "server/discover":
-		asked := s.lists.take(c.ID, method)
 		if e.Result.Present() {
-			d = s.client.Tools.Handshake(asked, f.Slice(e.Result))
+			d = s.client.Tools.Handshake(s.listRequest(c), f.Slice(e.Result))
 		}
 	case "tools/list":
-		asked := s.lists.take(c.ID, method)
 		if e.Result.Present() {
 			page := f.Slice(e.Result)
-			if d = s.client.Tools.List(asked, page); d != nil {
+			if d = s.client.Tools.List(s.listRequest(c), page); d != nil {
 				break
 			}
 			var list []byte
@@ -314,55 +292,21 @@ func (s *inspection) checkTools(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 }
 
 // isStrict reports whether the client must not get all that the server says.
-func (s *inspection) isStrict() bool { return s.client.Tools.Enforces() || s.client.HasSwitches() }
+func (s *statefulSession) isStrict() bool { return s.client.Tools.Enforces() || s.client.HasSwitches() }
 
-func (s *inspection) onServerFrame(f *mcpproxy.Frame) (drop bool) {
+func (s *statefulSession) onServerFrame(f *mcpproxy.Frame) (drop bool) {
 	if s.isStrict() && f.Flaws.Ambiguous() {
 		why := map[bool]string{true: `pin_tools is "enforce"`, false: "tools are off"}[s.client.Tools.Enforces()]
 		d := session.Refusal(-32603, diagnostics.PageMessage, s.server().Profile.Server, "",
 			"two JSON readers could read one of its messages differently, and "+why, "")
-		s.client.Announce(d)
-		s.refuseAnswers(f, d)
+		if !s.answerRefused(mcpproxy.FromServer, f, d) {
+			s.client.Announce(d)
+		}
 		return true
 	}
 	d := s.server().Leaks.Load().Check(f, "")
-	if d == nil {
-		return false
-	}
-	if s.refuseAnswers(f, *d)+s.refuseRequests(f, *d) > 0 {
-		s.client.Announce(*d)
-	} else {
+	if d != nil && !s.answerRefused(mcpproxy.FromServer, f, *d) {
 		s.server().Leaks.Load().Dropped(f, "")
 	}
-	return true
-}
-
-func (s *inspection) refuseAnswers(f *mcpproxy.Frame, d diagnostics.Diagnosis) (n int) {
-	var call mcpproxy.Call
-	for i := range f.Messages {
-		e := &f.Messages[i]
-		if e.Kind() == mcpproxy.Request && !f.Flaws.Ambiguous() {
-			continue // its id is one of the server's own
-		}
-		for _, id := range session.IDsIn(f, e) {
-			if len(id) > 0 && s.client.Proxy.Requests.Take(id, &call) && !call.Answered {
-				n++
-				s.answered.Set()
-				s.upstream.guard.disabled.Store(true)
-				d.Tool = string(call.Tool)
-				s.client.Proxy.Client.Inject(d.ErrorFrame(call.ID))
-			}
-		}
-	}
-	return n
-}
-
-func (s *inspection) refuseRequests(f *mcpproxy.Frame, d diagnostics.Diagnosis) (n int) {
-	for i := range f.Messages {
-		if e := &f.Messages[i]; e.Kind() == mcpproxy.Request && e.Trackable() {
-			n++
-			s.server().SendAsync(s.upstream.server.Load(), d.ErrorFrame(e.ID))
-		}
-	}
-	return n
+	return d != nil
 }

@@ -1,9 +1,6 @@
 package stateful
 
 import (
-	"bytes"
-	"encoding/json"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -11,64 +8,22 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// maxOpenLists bounds the requests that openLists keeps, since cancelled ones stay in it. At the
-// bound it forgets all of them.
-const maxOpenLists = 1000
-
-// openLists holds the requests of a stateful session whose answers are compared, and those for log
-// messages.
-type openLists struct {
-	mu           sync.Mutex
-	open         map[string]session.ListRequest // by id
-	capabilities []byte                         // of the last initialize
-}
-
-func (o *openLists) note(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	method := string(e.Method)
-	r := session.ListRequest{Method: method}
-	switch method {
-	case "initialize":
-		r.Capabilities = bytes.Clone(f.Slice(e.Capabilities))
-	case "server/discover", "tools/list":
-		r = session.ModernRequest(method, f.Slice(e.ParamsMeta))
-		if e.Params.Present() {
-			r.Cursor = session.CursorOf(f.Slice(e.Params))
-		}
-	case "logging/setLevel":
-		var params struct{ Level string }
-		json.Unmarshal(f.Slice(e.Params), &params)
-		r.Level = params.Level
-	default:
-		return
+// listRequest returns what the client has asked for with a request whose answer is compared.
+func (s *statefulSession) listRequest(c *mcpproxy.Call) session.ListRequest {
+	asked := session.ListRequest{Method: string(c.Method), Cursor: session.UnknownCursor, Capabilities: s.heir.legacyCapabilities()}
+	if c.Line == nil {
+		return asked // the page is not known, so it is never taken for a whole list
 	}
-	if !e.Trackable() {
-		return
+	f := mcpproxy.Parse(c.Line)
+	e := &f.Messages[0]
+	modern := session.ModernRequest(asked.Method, f.Slice(e.ParamsMeta))
+	if asked.Logs, asked.Cursor = modern.Logs, ""; e.Era() == mcpproxy.Modern {
+		asked.Capabilities = modern.Capabilities
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	switch {
-	case method == "initialize":
-		o.capabilities = r.Capabilities
-	case e.Era() != mcpproxy.Modern:
-		r.Capabilities = o.capabilities
+	if e.Params.Present() {
+		asked.Cursor = session.CursorOf(f.Slice(e.Params))
 	}
-	if o.open == nil || len(o.open) >= maxOpenLists {
-		o.open = map[string]session.ListRequest{}
-	}
-	o.open[mcpproxy.IDKey(e.ID)] = r
-}
-
-func (o *openLists) take(id []byte, method string) session.ListRequest {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	key := mcpproxy.IDKey(id)
-	r, ok := o.open[key]
-	delete(o.open, key)
-	if !ok {
-		// The page is not known, so it is never taken for a whole list.
-		r = session.ListRequest{Method: method, Cursor: session.UnknownCursor, Capabilities: o.capabilities}
-	}
-	return r
+	return asked
 }
 
 // refreshPause is the least time between two looks at the configuration of a stateful server,

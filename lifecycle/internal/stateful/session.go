@@ -24,29 +24,31 @@ type statefulSession struct {
 	heir     heirs // see heir.go
 	upstream upstream
 	calls    openCalls
-	messages inspection
+	refresh  refresher
 
-	answered session.Event // the server has given its first answer
-	refused  chan struct{} // gets a value when a request was refused
+	answered         session.Event // the server has given its first answer
+	refused          chan struct{} // gets a value when a request was refused
+	requestSent      chan struct{} // gets a value for a request before the first answer
+	discoverDeclined chan struct{} // gets a value when the server answers server/discover with an error
+
+	checkedStartup bool // see reportStartupComplaint; used by the goroutine that reads the server
 }
 
 func newStatefulSession(s session.Session) *statefulSession {
-	r := &statefulSession{refused: make(chan struct{}, 1)}
+	r := &statefulSession{refused: make(chan struct{}, 1), requestSent: make(chan struct{}, 1), discoverDeclined: make(chan struct{}, 1)}
 	r.answered = session.Event{Done: make(chan struct{})}
 	r.upstream.guard.init()
 	if s.Profile == nil {
 		s.Profile = &policy.Profile{}
 	}
-	r.messages = inspection{current: &r.current, heirs: &r.heir, upstream: &r.upstream, answered: &r.answered, requestSent: make(chan struct{}, 1), discoverDeclined: make(chan struct{}, 1)}
 	r.current.Store(&session.Server{})
-	r.client = session.NewClient(s, r.messages.hooks(), func() []policy.Denial { return r.server().RecordedDenials() }, func() int { return len(r.server().Processes.Denials()) })
+	r.client = session.NewClient(s, r.hooks(), func() []policy.Denial { return r.server().RecordedDenials() }, func() int { return len(r.server().Processes.Denials()) })
 	r.calls = openCalls{r.client.Proxy}
-	r.messages.client, r.messages.calls = r.client, r.calls
-	r.client.Logs.IsOpen = r.calls.has
+	r.client.Logs.Open = func() bool { return r.client.Proxy.Requests.Has(func(c *mcpproxy.Call) bool { return c.Logs }) }
 	r.server().Init(r.client, s.Profile)
 	r.server().CertainReads = s.Reads
-	r.heir.init(r.client.Tools.Enforces(), r.calls.has)
-	r.messages.refresh.start(r.client, r.succeed, func() {
+	r.heir.init(r.client.Tools.Enforces(), r.client.Proxy.Requests)
+	r.refresh.start(r.client, r.succeed, func() {
 		r.client.Tasks.Go(func() { r.tellChanged("tools") }) // the client may not read
 	})
 	if r.client.Tools != nil {
@@ -71,7 +73,7 @@ func (s *statefulSession) server() *session.Server { return s.current.Load() }
 func (s *statefulSession) finish(ctx context.Context, ends <-chan os.Signal) {
 	s.upstream.guard.ready.Set()
 	s.heir.cancel()
-	s.messages.refresh.stop()
+	s.refresh.stop()
 	s.client.Finish(ctx, ends, func() {
 		if s.server().Pipes != nil {
 			s.server().Pipes.CloseOwnEnds()
@@ -282,8 +284,7 @@ func (o openCalls) answer(calls []mcpproxy.Call, diagnose func(*mcpproxy.Call) d
 			calls = calls[1:]
 			continue
 		}
-		var same []mcpproxy.Call
-		var rest []mcpproxy.Call
+		var same, rest []mcpproxy.Call
 		for _, c := range calls {
 			if c.Batch == first.Batch {
 				same = append(same, c)
@@ -304,7 +305,7 @@ func (o openCalls) answerBatch(calls []mcpproxy.Call, diagnose func(*mcpproxy.Ca
 		}
 	}
 	if errors != nil {
-		o.proxy.Client.Inject(slices.Concat([]byte{'['}, bytes.Join(errors, []byte{','}), []byte("]\n")))
+		o.proxy.Client.Inject(session.JSONArray(errors))
 	}
 }
 

@@ -65,9 +65,9 @@ func (s *statefulSession) wait(ctx context.Context, ends <-chan os.Signal, proc 
 		case <-stuck.C:
 			w.checkStuck()
 
-		case <-s.messages.requestSent:
+		case <-s.requestSent:
 			w.startup.arm()
-		case <-s.messages.discoverDeclined:
+		case <-s.discoverDeclined:
 			w.startup.restart()
 		case <-answered:
 			answered = nil

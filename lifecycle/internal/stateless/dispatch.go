@@ -117,7 +117,6 @@ func (dp *dispatcher) dispatchRequest(ctx context.Context, rq *clientRequest) {
 	e := &rq.frame.Messages[0]
 	dp.client.Introduction.Note(rq.frame, e)
 	dp.client.Questions.NoteInitialize(rq.frame, e)
-	dp.client.Logs.NoteRequest(rq.frame, e)
 	switch {
 	case rq.method == "initialize":
 		rq.era, rq.info = mcpproxy.Legacy, dp.session.discovery.infos.RecordInitialize(rq.frame, e)
@@ -198,7 +197,7 @@ func (dp *dispatcher) acknowledgeSubscription(rq *clientRequest) {
 func (dp *dispatcher) endSubscriptions() {
 	for _, rq := range dp.table.openRequests() {
 		if rq.method == "subscriptions/listen" {
-			dp.respondWith(rq, "result", append(append([]byte(`{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":`), rq.id...), "}}"...))
+			dp.respondWith(rq, "result", fmt.Appendf(nil, `{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":%s}}`, rq.id))
 		}
 	}
 }
@@ -295,7 +294,7 @@ func (dp *dispatcher) reject(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 	case len(answers) == 0 && !told:
 		d.What += ". It was dropped"
 	case len(answers) > 0 && f.Batch:
-		dp.session.noteSendError(dp.client.Proxy.Client.Inject(append(append([]byte{'['}, bytes.Join(answers, []byte{','})...), ']')))
+		dp.session.noteSendError(dp.client.Proxy.Client.Inject(session.JSONArray(answers)))
 	case len(answers) > 0:
 		dp.session.noteSendError(dp.client.Proxy.Client.Inject(answers[0]))
 	}

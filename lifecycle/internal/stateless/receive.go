@@ -107,15 +107,18 @@ func (w *worker) rejectLeak(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 	}
 }
 
-func (w *worker) takeRequest(e *mcpproxy.Envelope) *clientRequest {
+func (w *worker) takeRequest(e *mcpproxy.Envelope) *clientRequest { return takeFor(w, w.requests, e) }
+
+// takeFor takes what a response is for out of a table of the worker, or returns the zero value.
+func takeFor[T any](w *worker, open map[string]T, e *mcpproxy.Envelope) (found T) {
 	if e.Kind() != mcpproxy.Response || !e.Trackable() {
-		return nil
+		return found
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	rq := w.requests[mcpproxy.IDKey(e.ID)]
-	delete(w.requests, mcpproxy.IDKey(e.ID))
-	return rq
+	found = open[mcpproxy.IDKey(e.ID)]
+	delete(open, mcpproxy.IDKey(e.ID))
+	return found
 }
 
 func (w *worker) onMessage(f *mcpproxy.Frame) {
@@ -143,7 +146,7 @@ func (w *worker) onMessage(f *mcpproxy.Frame) {
 		case !w.session.serverRequests.forward(w, f, e):
 			w.refuseRequest(e, "too many requests wait for the client")
 		default:
-			w.client.Questions.OthersAsk(string(e.Method))
+			w.client.Questions.Others(string(e.Method), false)
 			w.session.sendToClient(f)
 		}
 	case mcpproxy.Notification:
@@ -322,13 +325,4 @@ func (w *worker) request(ctx context.Context, f *mcpproxy.Frame, limit time.Dura
 	return nil, errExited
 }
 
-func (w *worker) waiter(e *mcpproxy.Envelope) chan reply {
-	if e.Kind() != mcpproxy.Response || !e.Trackable() {
-		return nil
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	waits := w.waiters[mcpproxy.IDKey(e.ID)]
-	delete(w.waiters, mcpproxy.IDKey(e.ID))
-	return waits
-}
+func (w *worker) waiter(e *mcpproxy.Envelope) chan reply { return takeFor(w, w.waiters, e) }

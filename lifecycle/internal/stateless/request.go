@@ -26,6 +26,7 @@ type clientRequest struct {
 	done       chan struct{} // closed when it is answered or cancelled
 	onResponse func(f *mcpproxy.Frame, e *mcpproxy.Envelope)
 	worker     *worker // that works on it; under requestTable.mu
+	logs       bool    // it asks for log messages
 	cancel     context.CancelFunc
 	kept       *answers.Request // what its answer may be kept as; nil: nothing
 
@@ -45,7 +46,7 @@ func (dp *dispatcher) addRequest(ctx context.Context, f *mcpproxy.Frame, batch *
 	e := &f.Messages[0]
 	rq := &clientRequest{
 		id: append([]byte(nil), e.ID...), method: string(e.Method), era: e.Era(), frame: f,
-		start: time.Now(), batch: batch, done: make(chan struct{}),
+		start: time.Now(), batch: batch, done: make(chan struct{}), logs: session.AsksForLogs(f, e),
 	}
 	if rq.method == "tools/call" {
 		rq.tool = string(e.Name)
@@ -70,7 +71,6 @@ func (dp *dispatcher) endClaimed(rq *clientRequest, answer func()) {
 	dp.client.Proxy.Requests.Leave(rq.call(), rq.response)
 	close(rq.done)
 	rq.cancel()
-	dp.client.Logs.NoteAnswer(rq.id)
 	if w := dp.table.finish(rq); w != nil {
 		w.release(rq)
 	}

@@ -59,7 +59,7 @@ func (dp *dispatcher) onClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) 
 		f.Close()
 		return
 	}
-	dp.client.Questions.OthersAnswered(string(r.call.Method))
+	dp.client.Questions.Others(string(r.call.Method), true)
 	r.worker.server.Roots.OnClientResponse(f, e, &r.call)
 	f.Replace(e.IDAt, r.id)
 	r.worker.trySend(f) // waiting could be a deadlock: the worker may wait for us to read

@@ -46,6 +46,7 @@ func (s *requestSum) hasRoom() bool {
 
 func (t *requestTable) init(c *session.Client, maxCalls int) {
 	t.client, t.maxCalls, t.open = c, maxCalls, map[string]*clientRequest{}
+	c.Logs.Open = t.wantsLogs
 }
 
 // add enters a request. It returns false if the session is over, or if the id is in use: an answer
@@ -137,6 +138,18 @@ func (t *requestTable) entrust(rq *clientRequest, w *worker) (frame *mcpproxy.Fr
 	w.requests[rq.key()] = rq
 	w.active = true
 	return rq.frame.Clone(), len(w.requests) > 1
+}
+
+// wantsLogs reports whether a request without an answer asks for log messages.
+func (t *requestTable) wantsLogs() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, rq := range t.open {
+		if rq.logs {
+			return true
+		}
+	}
+	return false
 }
 
 func (t *requestTable) find(id []byte) (*clientRequest, *worker) {

@@ -8,12 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -56,7 +56,7 @@ func start(ctx context.Context, c terminal.Console, t *target, verbose bool) (*c
 	s := &clientSession{began: time.Now(), console: c, verbose: verbose, done: make(chan struct{})}
 	s.cmd = exec.CommandContext(ctx, program, t.Argv...)
 	s.cmd.Args[0] = cmdline.Main
-	s.cmd.Dir, s.cmd.Env = t.Dir, environment(os.Environ(), t)
+	s.cmd.Dir, s.cmd.Env = t.Dir, clients.Environ(os.Environ(), t.Env)
 	if s.in, err = s.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -107,18 +107,6 @@ func (t *target) Enter() error {
 		}
 	}
 	return os.Chdir(t.Dir)
-}
-
-// environment returns the environment of the session: that of this process, with what the client of
-// the entry sets.
-func environment(environ []string, t *target) []string {
-	for _, v := range t.Env {
-		environ = slices.DeleteFunc(environ, func(e string) bool { return strings.HasPrefix(e, v.Name+"=") })
-		if !v.Unset {
-			environ = append(environ, v.Name+"="+v.Value)
-		}
-	}
-	return environ
 }
 
 // read shows what the session says on stderr: lines of mcp-jail's own at once until hold is called,

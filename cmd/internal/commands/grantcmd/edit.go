@@ -28,28 +28,36 @@ type Edit struct {
 	host   hostfs.Host
 	remove bool // the flags are taken away
 
-	before *config.ServerFile  // as it is now; a new one has no rules
-	File   *config.ServerFile  // with the grants so far
-	was    map[string]*checked // the policy of each tool before
-	now    map[string]*checked // and with the grants so far
-	tool   string              // which the next grant is about; "" is the whole server
-	grants config.Grants
-	parts  []part
-	asked  []change.Object   // with those that the server has already
-	files  map[string]string // of variables, the files that have them
-	notes  []string          // in words, what does not change
-	left   []string          // what is not granted, in words
-	shown  []string          // what was decided when the change was shown
-	typed  bool              // the answer is typed at a terminal
-	runs   bool              // a session of the server runs that can start it again
-	runsAs string            // what the policy of that is made from: see session.Target.Written; "" if it is not known
-	kept   *diagnostics.Kept // how the policy of that differs from the one of the files; nil: it does not
+	before  *config.ServerFile  // as it is now; a new one has no rules
+	File    *config.ServerFile  // with the grants so far
+	was     map[string]*checked // the policy of each tool before
+	now     map[string]*checked // and with the grants so far
+	tool    string              // which the next grant is about; "" is the whole server
+	grants  config.Grants
+	parts   []part
+	setting *setting          // in place of grants
+	asked   []change.Object   // with those that the server has already
+	files   map[string]string // of variables, the files that have them
+	notes   []string          // in words, what does not change
+	left    []string          // what is not granted, in words
+	shown   []string          // what was decided when the change was shown
+	typed   bool              // the answer is typed at a terminal
+	runs    bool              // a session of the server runs that can start it again
+	runsAs  string            // what the policy of that is made from: see session.Target.Written; "" if it is not known
+	kept    *diagnostics.Kept // how the policy of that differs from the one of the files; nil: it does not
 }
 
 // part is what is granted to one tool, or to the whole server.
 type part struct {
 	tool    string
 	objects []change.Object
+}
+
+// setting is a change of the file that grants nothing: which tools are on, or a process for each call.
+type setting struct {
+	words []string                   // of the command
+	set   func(*config.Server) error // makes the change
+	then  string                     // when it holds
 }
 
 // Begin returns the change of the server that a word means, which has no grants yet.
@@ -198,6 +206,9 @@ func (e *Edit) rebuild() (*config.ServerFile, error) {
 			}
 		}
 	}
+	if e.setting != nil {
+		return again.File, again.set(e.setting)
+	}
 	decided, err := again.decided()
 	if err != nil {
 		return nil, err
@@ -208,6 +219,33 @@ func (e *Edit) rebuild() (*config.ServerFile, error) {
 		}
 	}
 	return again.File, nil
+}
+
+// set makes a change of a setting.
+func (e *Edit) set(to *setting) (err error) {
+	e.setting = to
+	e.File, err = changed(e.File, func(s *config.Server) error {
+		if err := to.set(s); err != nil {
+			return terminal.UsageErrorf("nothing was changed: %s", err)
+		}
+		return nil
+	})
+	return err
+}
+
+// changed returns a file with a change of its table, as it is read when it has been written.
+func changed(f *config.ServerFile, change func(*config.Server) error) (*config.ServerFile, error) {
+	f, err := f.Checked()
+	if err == nil {
+		err = change(f.Server)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f, err = f.Checked(); err != nil {
+		return nil, refusal(err)
+	}
+	return f, nil
 }
 
 // decided returns what is decided about the objects, and where their paths lead, in words.
@@ -328,27 +366,20 @@ func (e *Edit) without() (*config.ServerFile, *checked, error) {
 	if e.isTable() {
 		return nil, nil, e.notThere(fmt.Errorf("mcp-jail does not change the table [servers.%s], which you wrote", show.Key(e.Key)))
 	}
-	file, err := e.File.Checked()
+	file, err := changed(e.File, func(s *config.Server) error {
+		if err := e.grants.TakeFrom(s); err != nil {
+			return e.notThere(err)
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, nil, err
-	}
-	if err := e.grants.TakeFrom(file.Server); err != nil {
-		return nil, nil, e.notThere(err)
-	}
-	if file, err = file.Checked(); err != nil {
-		return nil, nil, refusal(err)
 	}
 	after, err := e.check(file, e.tool)
 	if err != nil {
 		return nil, nil, refusal(err)
 	}
 	return file, after, nil
-}
-
-// granted returns what grants an object already, or "".
-func (e *Edit) granted(o change.Object) (by string, err error) {
-	_, _, by, err = e.apply(o)
-	return by, err
 }
 
 // isSame reports whether two policies come to the same on this host. Rules in place of the default policy hold beside flags,

@@ -127,7 +127,7 @@ func (e *Edit) Propose(w change.Want) change.Proposal {
 	if p.Is(policy.WhyListing, policy.WhyNoRule) {
 		return p
 	}
-	if by, err := e.granted(w.Object); by != "" && err == nil {
+	if _, _, by, err := e.apply(w.Object); by != "" && err == nil {
 		return change.Nothing(w)
 	}
 	return p

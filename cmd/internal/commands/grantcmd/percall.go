@@ -4,31 +4,10 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
-// perCall returns a file of the server with a process for each call of a tool, or with one for all of them.
-func (e *Edit) perCall(f *config.ServerFile) (*config.ServerFile, error) {
-	f, err := f.Checked()
-	if err != nil {
-		return nil, err
-	}
-	if err := e.grants.SetPerCall(f.Server, !e.remove, isDir); err != nil {
-		return nil, terminal.UsageErrorf("nothing was changed: %s", err)
-	}
-	if f, err = f.Checked(); err != nil {
-		return nil, refusal(err)
-	}
-	return f, nil
-}
 
 // setPerCall shows what each process gains and loses by one for each call, or by one for all of them, and asks before it
 // writes the file.
@@ -45,7 +24,9 @@ func (e *Edit) setPerCall(c terminal.Console, how How) error {
 	if err != nil {
 		return err
 	}
-	if e.File, err = e.perCall(e.before); err != nil {
+	to := &setting{words: []string{"--per-call"}, then: e.nextSession()}
+	to.set = func(s *config.Server) error { return e.grants.SetPerCall(s, !e.remove, isDir) }
+	if err := e.set(to); err != nil {
 		return err
 	}
 	lists, err := e.check(e.File, "")
@@ -81,14 +62,15 @@ func (e *Edit) setPerCall(c terminal.Console, how How) error {
 	}
 	means := []string{"Each call of a tool has a process of its own then, and a copy of HOME that is thrown away.",
 		"That is for a server whose calls do not depend on one another."}
-	back := "\nIf it cannot list its tools then, take it back:\n  " + e.Command("", []string{"--remove", "--per-call"})
 	if e.remove {
-		means, back = []string{"One process serves the whole session then, with all of this."}, ""
+		means = []string{"One process serves the whole session then, with all of this."}
+	} else {
+		to.then += "\nIf it cannot list its tools then, take it back:\n  " + e.Command("", []string{"--remove", "--per-call"})
 	}
-	if isNew, err := e.replace(c, how, means, e.perCall); !isNew || err != nil {
-		return err
-	}
-	session.LogGrant(c, e.host, e.was[""].target.Policy, how.By, []string{"--per-call"})
-	c.PrintText(c.Paint(terminal.Green, "Done.") + " " + e.nextSession() + back + "\n")
-	return nil
+	return e.finish(c, how, means, nil)
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }

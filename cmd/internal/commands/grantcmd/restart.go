@@ -75,6 +75,8 @@ func (e *Edit) sayRunning(c terminal.Console, how How) []string {
 // takesEffect tells the sessions of the server, if the user has typed the answer, and says when the policy holds.
 func (e *Edit) takesEffect(c terminal.Console, done string) string {
 	switch {
+	case e.setting != nil:
+		return done + e.setting.then
 	case !e.runs:
 		return done + e.nextStart()
 	case !e.typed:

@@ -62,17 +62,27 @@ func (e *Edit) Write(c terminal.Console, how How) error {
 		can, apart = append(then, can...), append(more, apart...)
 	}
 	e.File = whole
-	if e.isTable() {
+	return e.finish(c, how, can, apart)
+}
+
+// finish says what comes of the change, asks, and writes the file. What apart says is asked for by itself.
+func (e *Edit) finish(c terminal.Console, how How, can, apart []string) (err error) {
+	switch {
+	case string(e.File.Encode()) == string(e.before.Encode()):
+		c.PrintText("Nothing to change.\n")
+		return nil
+	case e.isTable():
 		return e.writeOut(c, how, append(can, apart...))
 	}
 	can = append(can, "This is saved in "+e.Short(e.File.Path)+".")
-	can = append(can, e.sayRunning(c, how)...)
+	if e.setting == nil {
+		can = append(can, e.sayRunning(c, how)...)
+	}
 	c.Printf("\n%s\n\n", terminal.Hang("", "", strings.Join(can, " "), c.TextColumns()))
 	if how.DryRun {
 		c.Printf("Nothing was changed (--dry-run).\n")
 		return nil
 	}
-	var err error
 	if e.shown, err = e.decided(); err != nil {
 		return err
 	}
@@ -275,10 +285,12 @@ func (e *Edit) confirm(c terminal.Console, how How, apart []string) error {
 		return nil
 	}
 	question := "Allow it?"
-	switch o := e.asked[0]; {
+	switch {
+	case e.setting != nil:
+		question = "Do this?"
 	case e.remove:
 		question = "Take it back?"
-	case o.Fs.Deny != 0 && len(e.asked) == 1:
+	case e.asked[0].Fs.Deny != 0 && len(e.asked) == 1:
 		question = "Hide it from " + show.Name(e.word) + "?"
 	}
 	return cli.Confirm(context.Background(), c, cmp.Or(how.asks, question))
@@ -286,7 +298,6 @@ func (e *Edit) confirm(c terminal.Console, how How, apart []string) error {
 
 // commit writes the file of the server.
 func (e *Edit) commit(c terminal.Console, by string) error {
-	whole := e.File
 	err := config.ChangeServers(e.host.ConfigDir, func(files []*config.ServerFile, broken []error) ([]*config.ServerFile, error) {
 		changed, err := e.rebuild()
 		if err != nil {
@@ -295,22 +306,25 @@ func (e *Edit) commit(c terminal.Console, by string) error {
 		files = slices.DeleteFunc(files, func(f *config.ServerFile) bool { return f.Path == changed.Path })
 		return append(files, changed), nil
 	})
-	if err == nil {
-		e.File = whole
-		var words []string
-		for _, p := range e.parts {
-			for _, o := range p.objects {
-				words = append(words, change.AsTyped(o.Words()))
-			}
-		}
-		session.LogGrant(c, e.host, e.was[""].target.Policy, by, words)
-		done := "Allowed."
-		if e.remove {
-			done = "Taken back."
-		}
-		c.PrintText(e.takesEffect(c, c.Paint(terminal.Green, done)+" ") + "\n")
+	if err != nil {
+		return err
 	}
-	return err
+	var words []string
+	for _, p := range e.parts {
+		for _, o := range p.objects {
+			words = append(words, change.AsTyped(o.Words()))
+		}
+	}
+	done := "Allowed."
+	switch {
+	case e.setting != nil:
+		done, words = "Done.", e.setting.words
+	case e.remove:
+		done = "Taken back."
+	}
+	session.LogGrant(c, e.host, e.was[""].target.Policy, by, e.remove, words)
+	c.PrintText(e.takesEffect(c, c.Paint(terminal.Green, done)+" ") + "\n")
+	return nil
 }
 
 // nextStart says what the user does so that the policy holds.

@@ -267,7 +267,7 @@ func TestGranted(t *testing.T) {
 		{"", "--home real", false}, {"", "--inbound 80", false}, {"", "--deny ~/notes", false},
 	} {
 		e := newEdit(t, c.lines)
-		by, err := e.granted(wordsOf(strings.Fields(c.flag))[0])
+		_, _, by, err := e.apply(wordsOf(strings.Fields(c.flag))[0])
 		if err != nil || (by != "") != c.want {
 			t.Errorf("%q grants %s by %q, %v; want %v", c.lines, c.flag, by, err, c.want)
 		}

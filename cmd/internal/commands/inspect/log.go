@@ -65,7 +65,7 @@ type logLine struct {
 	Sent, Received              int64
 	Count, Exit, Calls, Omitted int
 	Rules                       []string
-	Terminal                    bool
+	Terminal, Taken             bool
 
 	text []byte
 }
@@ -143,17 +143,17 @@ func read(x *index.Index, s *index.Server) (all []logSession, broken int, err er
 		return nil, 0, err
 	}
 	defer d.Close()
-	lines, broken, err := journal.Read(d.Dir)
-	all, broken = sessions(s, lines, broken, d.Running())
+	lines, err := journal.Read(d.Dir)
+	all, broken = sessions(s, lines, d.Running())
 	return all, broken, err
 }
 
 // sessions returns the sessions that lines are of. A grant from outside is among the lines of the session that began before
 // it. broken is how many lines cannot be read, and runs whether a session of the server does.
-func sessions(s *index.Server, lines [][]byte, broken int, runs bool) (all []logSession, _ int) {
+func sessions(s *index.Server, lines [][]byte, runs bool) (all []logSession, broken int) {
 	for _, text := range lines {
 		line := logLine{text: text}
-		if json.Unmarshal(text, &line) != nil {
+		if json.Unmarshal(text, &line) != nil || line.Event == "" {
 			broken++
 			continue
 		}
@@ -259,7 +259,7 @@ func (t logSession) sections(home string) map[string][]string {
 		case "grant":
 			how := map[bool]string{true: "in a terminal", false: "without a terminal"}[line.Terminal]
 			section := "allowed"
-			if strings.HasSuffix(line.By, "--remove") {
+			if line.Taken {
 				section = "taken"
 			}
 			put(section, strconv.Itoa(i), fmt.Sprintf("%s %s, by %s, from %s %s", clock(line.Time), strings.Join(line.Rules, " "), line.By, cmp.Or(line.Parent, "a program"), how))

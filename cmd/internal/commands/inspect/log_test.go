@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +14,8 @@ func TestLogSaysWhatIsKnown(t *testing.T) {
 		start = `"event":"start","mcp_jail.undo":"session"`
 		call  = `"event":"call","gen_ai.tool.name":"close"`
 		end   = `"event":"end","by":"client","omitted":0`
-		grant = `"event":"grant","by":"grant","rules":["--net a.example"]`
+		grant = `"event":"grant","by":"grant","taken":false,"rules":["--net a.example"]`
+		taken = `"event":"grant","by":"grant","taken":true,"rules":["--net a.example"]`
 	)
 	for name, row := range map[string]struct {
 		lines  []string // each is the session and the rest
@@ -31,13 +33,15 @@ func TestLogSaysWhatIsKnown(t *testing.T) {
 		"a grant before":       {[]string{"x" + grant, "a" + start, "a" + end}, 0, false, []string{"before the first session of the log\n  allowed", "none changed where undo looks"}, "killed"},
 		"a grant alone":        {[]string{"x" + grant, "y" + grant}, 0, true, []string{"before the first session of the log\n  allowed"}, "files"},
 		"a grant after":        {[]string{"a" + start, "a" + end, "x" + grant}, 0, false, []string{"by grant"}, "before"},
+		"taken back":           {[]string{"a" + start, "a" + end, "x" + taken}, 0, false, []string{"  taken "}, "allowed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var lines [][]byte
+			lines = slices.Repeat([][]byte{[]byte(`{"time":"2026`)}, row.broken)
 			for _, l := range row.lines {
 				lines = append(lines, []byte(`{"time":"2026-11-29T10:02:11.184Z","mcp.session.id":"`+l[:1]+`",`+l[1:]+`}`))
 			}
-			all, broken := sessions(&index.Server{Name: "kept"}, lines, row.broken, row.runs)
+			all, broken := sessions(&index.Server{Name: "kept"}, lines, row.runs)
 			if len(all) != len(row.want) || broken != row.broken {
 				t.Fatalf("%d sessions, %d broken", len(all), broken)
 			}

@@ -217,7 +217,7 @@ func (i *installCmd) finishUpdate(ctx context.Context, c terminal.Console, j *jo
 		})
 	}
 	if t, err := j.load(); err == nil {
-		session.LogGrant(c, t.Host, t.Policy, "install --update", []string{u.New.Name + "@" + u.New.Version})
+		session.LogGrant(c, t.Host, t.Policy, "install --update", false, []string{u.New.Name + "@" + u.New.Version})
 	}
 	found := i.pinTools(ctx, j.progress, j.wanted)
 	j.progress.end()

@@ -128,21 +128,10 @@ func packageOf(host hostfs.Host, clientsHost clients.Host, f *wrapping.File, s w
 	for _, axis := range index.HasWaivers(s.Own, w) {
 		p.waive = append(p.waive, string(axis))
 	}
-	host.Environ = environment(host.Environ, started.Env)
+	host.Environ = clients.Environ(host.Environ, started.Env)
 	key := installed.Key(&line, &host)
 	if key != plain || strings.Contains(key.Spec, unknown) {
 		return nil, store.Key{} // the entry's variables say where it comes from, which its first start knows
 	}
 	return p, key
-}
-
-func environment(environ []string, env []clients.Variable) []string {
-	environ = slices.Clone(environ)
-	for _, v := range env {
-		environ = slices.DeleteFunc(environ, func(e string) bool { return strings.HasPrefix(e, v.Name+"=") })
-		if !v.Unset {
-			environ = append(environ, v.Name+"="+v.Value)
-		}
-	}
-	return environ
 }
