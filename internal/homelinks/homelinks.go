@@ -71,7 +71,7 @@ func (h Home) Link(wanted []policy.HomeLink) (told []string, release func(), err
 		return nil, release, err
 	}
 	defer lists.Close()
-	unlock, err := lock(lists)
+	unlock, err := lists.Hold(time.Second)
 	if err != nil {
 		return nil, release, err
 	}
@@ -109,22 +109,6 @@ func (h Home) Link(wanted []policy.HomeLink) (told []string, release func(), err
 		err = lists.Replace(listFile, now, private.How{})
 	}
 	return m.told, release, errors.Join(m.err, err)
-}
-
-// lock waits for another start of the server, for a second at most.
-func lock(d *private.Dir) (unlock func(), err error) {
-	for try := 0; ; try++ {
-		unlock, err = d.Lock(private.Exclusive)
-		switch {
-		case err == nil:
-			return unlock, nil
-		case !errors.Is(err, private.ErrLocked):
-			return func() {}, nil // there are no locks here
-		case try == 200:
-			return nil, err
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
 }
 
 // update removes what is not wanted, and makes what is.

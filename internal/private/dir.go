@@ -49,6 +49,22 @@ type Dir struct {
 	host *hostfs.Host
 }
 
+// Hold takes the exclusive lock of the directory, and waits for a process that has it. Where there are no locks, it goes on
+// without one. The only error matches [ErrLocked].
+func (d *Dir) Hold(atMost time.Duration) (unlock func(), err error) {
+	for end := time.Now().Add(atMost); ; time.Sleep(5 * time.Millisecond) {
+		unlock, err := d.Lock(Exclusive)
+		switch {
+		case err == nil:
+			return unlock, nil
+		case !errors.Is(err, ErrLocked):
+			return func() {}, nil
+		case time.Now().After(end):
+			return nil, err
+		}
+	}
+}
+
 // Open opens the directory below, a path below base. The error matches fs.ErrNotExist if there is
 // none.
 func Open(base, below string) (*Dir, error) { return open(base, below, false) }

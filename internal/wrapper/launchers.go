@@ -64,6 +64,8 @@ var launchers = []Launcher{
 	{Name: "mise x", Local: true, fetches: "@", Does: findsTool, Instead: "Write the path that mise which PROGRAM prints in place of the program"},
 	{Name: "fnm exec", Local: true, Does: findsTool, Instead: "Write the path that fnm exec which node prints in place of node"},
 
+	{Name: "supergateway --stdio", Local: true, Does: "starts the server by a shell and offers it at a port", Instead: "Write the command of --stdio itself: a client of this file needs no port"},
+
 	{Name: "op run", Secret: []string{"op", "read", "op://VAULT/ITEM/FIELD"}},
 	{Name: "doppler run", Secret: []string{"doppler", "secrets", "get", "NAME", "--plain"}},
 	{Name: "infisical run", Secret: []string{"infisical", "secrets", "get", "NAME", "--plain", "--silent"}},

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/internal/private"
@@ -27,8 +28,7 @@ func Remembered(dir string) (files []clients.Named) {
 
 // Remember remembers the files of changes for which the user named a file, and perhaps a client. dir is the state directory.
 func Remember(dir string, host clients.Host, sel Selection, changes []*Change) error {
-	files := Remembered(dir)
-	before := len(files)
+	var named []clients.Named
 	for _, ch := range changes {
 		n := clients.Named{File: ch.File.Path}
 		if len(sel.Clients) > 0 {
@@ -36,26 +36,41 @@ func Remember(dir string, host clients.Host, sel Selection, changes []*Change) e
 		}
 		known := false
 		clients.EachReader(n.File, host, func(clients.Client, clients.Place) { known = true })
-		if !known && slices.Contains(sel.Files, n.File) && !slices.Contains(files, n) {
-			files = append(files, n)
+		if !known && slices.Contains(sel.Files, n.File) {
+			named = append(named, n)
 		}
 	}
-	if len(files) == before {
+	if err := remember(dir, named); err != nil {
+		return fmt.Errorf("the files that you named could not be remembered, so name them to mcp-jail unwrap, too: %w", err)
+	}
+	return nil
+}
+
+func remember(dir string, named []clients.Named) error {
+	if len(named) == 0 {
 		return nil
+	}
+	d, err := private.Make(dir, ".")
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	unlock, err := d.Hold(10 * time.Second)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	files := Remembered(dir)
+	for _, n := range named {
+		if !slices.Contains(files, n) {
+			files = append(files, n)
+		}
 	}
 	text, err := json.Marshal(files)
 	if err != nil {
 		return err
 	}
-	d, err := private.Make(dir, ".")
-	if err == nil {
-		defer d.Close()
-		err = d.Replace(namedFiles, text, private.How{Sync: true})
-	}
-	if err != nil {
-		return fmt.Errorf("the files that you named could not be remembered, so name them to mcp-jail unwrap, too: %w", err)
-	}
-	return nil
+	return d.Replace(namedFiles, text, private.How{Sync: true})
 }
 
 // placeOf returns which client reads a file that the user named, and where it has its servers. client is "" if no
