@@ -1,13 +1,11 @@
 package hostfs
 
 import (
-	"os"
-
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 func pseudoMounts() (places []string) {
-	list, err := os.ReadFile("/proc/self/mountinfo")
+	list, err := ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return nil
 	}
