@@ -97,7 +97,7 @@ func (p *starter) forkStub(path string, attr *syscall.ProcAttr, control int) (pi
 	}
 	defer unix.Close(theirs)
 	// The stub finds each at its number: the memory is 3, the others are spec.ControlFD to StubExeFD.
-	attr.Files = sys.PadFDTable(append(attr.Files, uintptr(made.Memory()), uintptr(control), uintptr(program), uintptr(theirs), uintptr(supervisor))...)
+	attr.Files = append(attr.Files, uintptr(made.Memory()), uintptr(control), uintptr(program), uintptr(theirs), uintptr(supervisor))
 	pid, err = syscall.ForkExec("/proc/self/fd/"+strconv.Itoa(spec.ProgramFD), []string{spec.InitName}, attr)
 	if err != nil {
 		made.Free()

@@ -65,7 +65,7 @@ func (j *spare) start(ctx context.Context, p *policy.Profile, stdio Stdio, l Lau
 	}
 	plan := *j.plan
 	plan.Profile = p // which may be that of another tool
-	j.process.plan = &plan
+	j.process.plan, j.process.userHome = &plan, l.UserHome
 	if j.await(ctx, startRequest{stdio: stdio}, l) != nil {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (j *spare) isGone() bool {
 
 // startsAs reports whether a start by l builds the same jail as one by other.
 func (l Launcher) startsAs(other Launcher) bool {
-	return l.TestHooks.Steps == nil && l.Kept == nil && l.UserHome == other.UserHome && l.watching() == other.watching() && !l.Once && !other.Once &&
+	return l.TestHooks.Steps == nil && l.Kept == nil && l.watching() == other.watching() && !l.Once && !other.Once &&
 		slices.Equal(l.Waive, other.Waive) && l.SupervisorPath == other.SupervisorPath && l.Umask == other.Umask
 }
 

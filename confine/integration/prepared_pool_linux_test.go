@@ -57,6 +57,7 @@ func TestPreparedShowsNothing(t *testing.T) {
 	p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/ws", Rights: rw})
 	launcher := poolFor(t, jailtest.Asking(t, p, tries...))
 	pid := builtFor(t, dir+"/ws")
+	launcher.UserHome = dir     // a session sets it after it has made the pool
 	leaked, err := os.Open(dir) // while it waits
 	testkit.Must(t, err)
 	defer leaked.Close()

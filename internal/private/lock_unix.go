@@ -8,13 +8,15 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // Lock takes the advisory lock of the directory, and does not wait for it. The kernel drops the lock
 // when unlock is called, or when the process ends. An error that does not match [ErrLocked] means
 // that this filesystem has no locks.
 func (d *Dir) Lock(kind Kind) (unlock func(), err error) {
-	f, err := d.root.Open(".")
+	f, err := d.root.OpenFile(".", os.O_RDONLY|hostfs.OpenFlags, 0)
 	if err != nil {
 		return nil, d.full(err, ".")
 	}

@@ -24,7 +24,7 @@ func ancestors() (files []string) {
 		if file, err := os.Readlink(dir + "/exe"); err == nil && filepath.IsAbs(file) && !strings.HasSuffix(file, " (deleted)") {
 			files = append(files, file)
 		}
-		stat, err := os.ReadFile(dir + "/stat")
+		stat, err := ReadFile(dir + "/stat")
 		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]) // the name may have spaces
 		if err != nil || len(fields) < 2 {
 			break

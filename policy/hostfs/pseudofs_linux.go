@@ -1,16 +1,11 @@
 package hostfs
 
 import (
-	"os"
-
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 func pseudoMounts() (places []string) {
-	list, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return nil
-	}
+	list, _ := ReadFile("/proc/self/mountinfo")
 	for m := range Mounts(string(list)) {
 		if p := m.Point; isPseudoFS(m.Kind) && !policy.Within(p, "/proc") && !policy.Within(p, "/sys") && !policy.Within(p, "/dev") {
 			places = append(places, p)

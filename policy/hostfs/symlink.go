@@ -60,7 +60,7 @@ type lstatResult struct {
 var absent = lstatResult{Err: fs.ErrNotExist}
 
 func NewLinkResolver(h *Host) *LinkResolver {
-	return &LinkResolver{host: h, stats: make(map[string]*lstatResult, 100), followed: make(map[string]ResolvedPath, 700), Listings: make(map[string][]DirEntry, 3)}
+	return &LinkResolver{host: h, stats: map[string]*lstatResult{}, followed: map[string]ResolvedPath{}, Listings: map[string][]DirEntry{}}
 }
 
 // ReadAhead lists a canonical directory, so that later questions about its names need no

@@ -1,7 +1,6 @@
 package hostfs
 
 import (
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,7 +30,7 @@ var kernelUser = sync.OnceValue(func() int {
 
 // overflowUser returns the number that the kernel shows for users unknown to a user namespace.
 func overflowUser() int {
-	b, _ := os.ReadFile("/proc/sys/kernel/overflowuid")
+	b, _ := ReadFile("/proc/sys/kernel/overflowuid")
 	if uid, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil {
 		return uid
 	}
@@ -40,7 +39,7 @@ func overflowUser() int {
 
 // isMapped reports whether this user namespace has a user of that number.
 func isMapped(uid int) bool {
-	b, _ := os.ReadFile("/proc/self/uid_map")
+	b, _ := ReadFile("/proc/self/uid_map")
 	for line := range strings.Lines(string(b)) {
 		if f := strings.Fields(line); len(f) == 3 {
 			first, _ := strconv.Atoi(f[0])

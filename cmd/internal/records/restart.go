@@ -47,6 +47,9 @@ func Told(host hostfs.Host, server string) (at time.Time) {
 
 // LastWish returns the last wish, or one without an ID.
 func LastWish(host hostfs.Host, server string) (w Wish) {
+	if Told(host, server).IsZero() { // as of nearly all
+		return w
+	}
 	d, err := Open(host, server)
 	if err != nil {
 		return w

@@ -64,7 +64,7 @@ func (t *Target) Follow(c terminal.Console) *Followed {
 	t.noteWrites()
 	f.now.Store(t)
 	f.tools.Store(&t.Policy.Tools)
-	if f.wish = records.LastWish(t.Host, t.Policy.KeptName()); f.wish.Runs == t.Written() && f.wish.Files != t.Written() { // it came since t was loaded
+	if f.wish = records.LastWish(t.Host, t.Policy.KeptName()); f.wish.ID != "" && f.wish.Runs == t.Written() && f.wish.Files != t.Written() { // it came since t was loaded
 		f.wish = records.Wish{}
 	}
 	f.keeping = keeping{Store: UndoStore(t.Host, t.Policy.KeptName()), Server: t.Policy.KeptName(), Name: t.Policy.Server, Stateful: t.Policy.Stateful, Console: c}

@@ -34,6 +34,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 	t := f.target()
 	launcher.UserHome = t.Host.Home
 	launcher.Traffic = &f.Log.traffic
+	warnings := t.WarningTexts()
 	launcher.Ports = confine.NewPorts(records.PortLocks(t.Host, t.Policy.KeptName()))
 	s := lifecycle.Session{
 		Profile: t.Profile,
@@ -41,7 +42,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 			FromCommandLine: t.Policy.FromCommandLine,
 			InstallScripts:  t.Package.scriptsCommand(),
 			Unfit:           t.Package.unfit(),
-			Warnings:        append(t.WarningTexts(), show.Line(t.Package.notPinned())),
+			Warnings:        append(slices.Clone(warnings), show.Line(t.Package.notPinned())),
 			Unset:           t.Policy.Unset(t.Profile),
 			StartDir:        t.Host.Dir,
 			UserHome:        t.Host.Home,
@@ -64,7 +65,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 			return f.start(ctx, launcher, p, func(l confine.Launcher, p *policy.Profile) (*confine.Process, error) { return l.Start(ctx, p, stdio) })
 		}),
 		Earlier:  records.Reader(t.Host, t.Policy.KeptName()),
-		Warnings: warningLines(t),
+		Warnings: warningLines(t, warnings),
 	}
 	if c.ErrIsTerminal() { // a client's log is easier to search with whole lines
 		s.Fold, s.Rows = c.FoldMessages, c.ErrRows
@@ -108,9 +109,9 @@ func (f *Followed) start(ctx context.Context, launcher confine.Launcher, p *poli
 // warningLines returns the warnings of a start; the first one also says that a line is not pinned. A grant in a
 // server's file of what does not exist is none: grant has said so, and the path may come and go. A denial of what
 // does not exist stays one.
-func warningLines(t *Target) (texts []string) {
+func warningLines(t *Target, warnings []string) (texts []string) {
 	servers := filepath.Join(t.Host.ConfigDir, config.ServersDir)
-	for i, w := range t.WarningTexts() {
+	for i, w := range warnings {
 		if i < len(t.Warnings) && t.Warnings[i].Code == "missing-path" && strings.HasPrefix(t.Warnings[i].Where, servers) && strings.Contains(w, "it grants nothing") {
 			continue
 		}
@@ -138,7 +139,7 @@ func (f *Followed) StatelessOptions() lifecycle.Stateless {
 			if err != nil {
 				return lifecycle.Tool{}, err
 			}
-			return lifecycle.Tool{Profile: tool.Profile, Unset: tool.Policy.Unset(tool.Profile), Warnings: warningLines(tool)}, nil
+			return lifecycle.Tool{Profile: tool.Profile, Unset: tool.Policy.Unset(tool.Profile), Warnings: warningLines(tool, tool.WarningTexts())}, nil
 		},
 		Warm: func(name string) int {
 			p, err := f.target().PolicyOf(name)

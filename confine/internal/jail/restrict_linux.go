@@ -262,7 +262,7 @@ var lastCapability = sync.OnceValues(func() (uintptr, error) {
 // with Landlock has all capabilities up to CAP_LAST_CAP. EINVAL for one of those comes from a
 // seccomp filter, so it is an error.
 func lastAccepted(exists func(c uintptr) error) (last uintptr, err error) {
-	for c := uintptr(0); c < 64; c++ {
+	for c := uintptr(unix.CAP_LAST_CAP); c < 64; c++ {
 		err := exists(c)
 		if err == unix.EINVAL && c > unix.CAP_LAST_CAP {
 			break

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // SelfPath is the file of the running program.
@@ -109,7 +110,7 @@ var selfIsStatic = sync.OnceValue(func() error { return interpreterOf(SelfPath) 
 var errDynamic = errors.New("this program was built with cgo, and so needs libraries to be executed in a jail: build it with CGO_ENABLED=0")
 
 func interpreterOf(path string) error {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|hostfs.OpenFlags, 0)
 	if err != nil {
 		return nil // it may be executed and not read
 	}

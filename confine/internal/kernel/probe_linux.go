@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/landlock"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // Probe asks the host for everything that it offers. It starts a process, so it is for reports
@@ -45,7 +46,7 @@ func probeForStart() Features {
 		_, errno := sys.ReadMemory(os.Getpid(), uint64(uintptr(unsafe.Pointer(&own))), copied[:])
 		f.PtraceScope = readsFeature(errno)
 	}
-	b, err := sys.ReadFile("/proc/self/mountinfo")
+	b, err := hostfs.ReadFile("/proc/self/mountinfo")
 	switch {
 	case isTransient(err):
 		f.FreshProc = Undetermined(err.Error())
@@ -231,7 +232,7 @@ func hasCapability(number int) bool {
 
 // seccompMode returns the Seccomp line of /proc/self/status: "2" under a filter.
 func seccompMode() string {
-	b, _ := os.ReadFile("/proc/self/status")
+	b, _ := hostfs.ReadFile("/proc/self/status")
 	for l := range strings.Lines(string(b)) {
 		if v, ok := strings.CutPrefix(l, "Seccomp:"); ok {
 			return strings.TrimSpace(v)

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // ProbeUserNamespaces makes the namespaces of a jail and uses their capabilities: the child maps
@@ -145,8 +146,8 @@ func collectUsernsFacts(err error, stage usernsStage, name string) usernsFacts {
 	}
 	_, missing := os.Lstat("/proc/self/ns/user")
 	f.Built = missing == nil
-	users, errUsers := os.ReadFile("/proc/self/uid_map")
-	groups, errGroups := os.ReadFile("/proc/self/gid_map")
+	users, errUsers := hostfs.ReadFile("/proc/self/uid_map")
+	groups, errGroups := hostfs.ReadFile("/proc/self/gid_map")
 	f.Nested = errUsers == nil && strings.Join(strings.Fields(string(users)), " ") != "0 0 4294967295"
 	f.Unmapped = errUsers == nil && !maps(string(users), os.Geteuid()) || errGroups == nil && !maps(string(groups), os.Getegid())
 	return f
@@ -181,7 +182,7 @@ func maps(idMap string, id int) bool {
 // chrooted reports whether the root directory is not the top of a mount. Then clone(2) refuses
 // CLONE_NEWUSER.
 func chrooted() bool {
-	b, err := os.ReadFile("/proc/self/mountinfo")
+	b, err := hostfs.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return false
 	}

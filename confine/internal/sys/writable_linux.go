@@ -6,11 +6,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // WritableInodes returns the inode numbers of the files that processes have open for writing or
@@ -80,7 +81,7 @@ func openInodes(thread string, inodes map[uint64]bool) error {
 		return errHidden
 	}
 	for _, name := range names {
-		b, err := ReadFile(thread + "/fdinfo/" + name)
+		b, err := hostfs.ReadFile(thread + "/fdinfo/" + name)
 		if err != nil {
 			continue // it was closed
 		}
@@ -110,7 +111,7 @@ func openInodes(thread string, inodes map[uint64]bool) error {
 }
 
 func hasEnded(thread string) bool {
-	b, err := ReadFile(thread + "/stat")
+	b, err := hostfs.ReadFile(thread + "/stat")
 	if err != nil {
 		return isGone(err)
 	}
@@ -121,7 +122,7 @@ func hasEnded(thread string) bool {
 // mappedInodes adds the files that a process has mapped shared (proc_pid_maps(5)), whatever its
 // present rights to the mapping are: mprotect could make it writable.
 func mappedInodes(process string, inodes map[uint64]bool) error {
-	b, err := ReadFile(process + "/maps")
+	b, err := hostfs.ReadFile(process + "/maps")
 	if err != nil {
 		return err
 	}
@@ -142,42 +143,13 @@ func Sysctl(name string) string { return ReadLine(filepath.Join("/proc/sys", nam
 
 // ReadLine returns the text of a file without the line's end, or "".
 func ReadLine(file string) string {
-	b, err := ReadFile(file)
-	if err != nil {
-		return ""
-	}
+	b, _ := hostfs.ReadFile(file)
 	return strings.TrimSpace(string(b))
-}
-
-// ReadFile is os.ReadFile without the runtime's poller. In a new process it costs as much to set
-// the poller up as to read the file.
-func ReadFile(file string) ([]byte, error) {
-	fd, err := unix.Open(file, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: file, Err: err}
-	}
-	defer unix.Close(fd)
-	b := make([]byte, 0, 4096)
-	for {
-		n, err := unix.Read(fd, b[len(b):cap(b)])
-		switch {
-		case err == unix.EINTR:
-		case err != nil:
-			return nil, &os.PathError{Op: "read", Path: file, Err: err}
-		case n == 0:
-			return b, nil
-		default:
-			b = slices.Grow(b[:len(b)+n], 1)
-		}
-	}
 }
 
 // Mounts returns the mounts that a process sees (proc_pid_mountinfo(5)), or nil.
 func Mounts(pid int) []byte {
-	b, err := ReadFile("/proc/" + strconv.Itoa(pid) + "/mountinfo")
-	if err != nil {
-		return nil
-	}
+	b, _ := hostfs.ReadFile("/proc/" + strconv.Itoa(pid) + "/mountinfo")
 	return b
 }
 
@@ -215,7 +187,7 @@ func ParseNumbers(b []byte, f func(name string, n int64)) {
 
 // TotalSwap returns the bytes of swap that the host has, and whether that is known.
 func TotalSwap(proc string) (total int64, known bool) {
-	b, err := os.ReadFile(path.Join(proc, "meminfo"))
+	b, err := hostfs.ReadFile(path.Join(proc, "meminfo"))
 	if err != nil {
 		return 0, false
 	}
@@ -230,7 +202,7 @@ func TotalSwap(proc string) (total int64, known bool) {
 // SharedMemory returns the bytes of shared memory of the whole host, and of all pages that are
 // swapped out, because some of these may be shared memory.
 func SharedMemory(proc string) (now int64, err error) {
-	b, err := os.ReadFile(path.Join(proc, "meminfo"))
+	b, err := hostfs.ReadFile(path.Join(proc, "meminfo"))
 	ParseNumbers(b, func(name string, n int64) {
 		switch name {
 		case "Shmem", "SwapTotal": // Shmem does not count pages that are swapped out
