@@ -5,7 +5,7 @@
 //
 //   - Before the server changes a path the first time in a call, or in the session, the jail's supervisor
 //     has the [Keeper] copy what is there. At the end of each call it notes what stands at the paths that
-//     were touched or are open for writing. What changes outside of calls is not noted.
+//     were touched, or open for writing at its begin. What changes outside of calls is not noted.
 //   - The [Writer] of mcp-jail says in the journal where a call begins and ends.
 //   - [Store.Session] reads a journal, and [Session.Changes] adds it up.
 //   - A [Restorer] compares three states of a path: before, as noted, and now. What stands as it was

@@ -298,12 +298,10 @@ func (k *Keeper) CallBegins() {
 	}
 }
 
-// CallEnds notes what stands at the paths that were touched in the call or are open for writing.
+// CallEnds notes what stands at the paths that were touched in the call. What the server had open at its
+// begin is among them.
 func (k *Keeper) CallEnds() {
 	defer k.enter()()
-	for _, path := range k.open() {
-		k.touched[path] = true
-	}
 	if len(k.touched) > 0 {
 		k.note(slices.Sorted(maps.Keys(k.touched)))
 		k.dropNames()

@@ -152,11 +152,9 @@ func TestLogKilled(t *testing.T) {
 	}
 }
 
-// TestLogCalls: with the log a call has as many system calls that read and write as without, and all are counted.
+// TestLogCalls: calls beyond what the log takes are counted, and without a log there is no file. Root also sees that with
+// the log a call has as many system calls that read and write as without: mcp-jail is not dumpable.
 func TestLogCalls(t *testing.T) {
-	if os.Getuid() != 0 {
-		return // only root sees the counts of mcp-jail, which is not dumpable
-	}
 	w := newWorld(t)
 	const calls = 1000
 	made := map[string]int{}
@@ -177,7 +175,7 @@ func TestLogCalls(t *testing.T) {
 		in.Close()
 		testkit.Must(t, cmd.Wait())
 	}
-	if made["off"] < calls || made["on"] > made["off"]+calls/4 { // once a second the lines are written
+	if os.Getuid() == 0 && (made["off"] < calls || made["on"] > made["off"]+calls/4) { // once a second the lines are written
 		t.Errorf("%d calls: %v", calls, made)
 	}
 	if got := w.output(t, "log", "on"); !strings.Contains(got, " lines left out") || !strings.Contains(got, "calls    x 6") {
@@ -186,11 +184,13 @@ func TestLogCalls(t *testing.T) {
 	testkit.Equal(t, "off", pathExists(filepath.Join(w.home, ".local/state/mcp-jail/servers/off/log.jsonl")), false)
 }
 
-// ioCalls returns how often a process has read and written.
+// ioCalls returns how often a process has read and written. Only root gets a number.
 func ioCalls(t *testing.T, pid int) (n int) {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
-	testkit.Must(t, err)
+	if os.Getuid() == 0 {
+		testkit.Must(t, err)
+	}
 	for line := range strings.Lines(string(text)) {
 		for _, name := range []string{"syscr: ", "syscw: "} {
 			if number, ok := strings.CutPrefix(strings.TrimSpace(line), name); ok {

@@ -379,15 +379,8 @@ func (f *ServerFile) Checked() (*ServerFile, error) {
 	return &ServerFile{f.Path, &t}, t.validate().Err()
 }
 
-// ServerPolicies returns the policies of all servers with files but the one with an id: what any server may
-// write, no other one believes. broken has an error for each file that cannot be used.
-func ServerPolicies(configDir, id string) (all []*policy.Policy, broken []error) {
-	files, broken := ServerFiles(configDir)
-	for _, f := range files {
-		if f.Server.ID != id {
-			c := Config{Servers: map[string]*Server{f.Server.Name: f.Server}}
-			all = append(all, c.others(f.Server.Name, "\x00")...) // of no tool: each process counts
-		}
-	}
-	return all, broken
+// Policies returns the policies of the server's processes: what any of them may write, no other server believes.
+func (f *ServerFile) Policies() []*policy.Policy {
+	c := Config{Servers: map[string]*Server{f.Server.Name: f.Server}}
+	return c.others(f.Server.Name, "\x00") // of no tool: each process counts
 }

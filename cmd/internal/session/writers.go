@@ -15,19 +15,28 @@ import (
 
 // writers knows where servers may write that are in no configuration: see policy.Reach.
 type writers struct {
-	host   *hostfs.Host
-	policy *policy.Policy // of this server; its Noted is set
-	config *config.Config // nil for a command after --
-	key    string         // tells the note about this server from others of its name
-	broken []error        // about files of servers that cannot be used
+	host    *hostfs.Host
+	policy  *policy.Policy // of this server; its Noted is set
+	config  *config.Config // nil for a command after --
+	key     string         // tells the note about this server from others of its name
+	broken  []error        // about files of servers that cannot be used
+	servers ServerFiles
 
 	mu        sync.Mutex               // calls of tools ask at once
 	untrusted func(file string) string // nil before it is asked
 }
 
+// ServerFiles returns the files of all servers, and an error for each that cannot be used.
+type ServerFiles func() (files []*config.ServerFile, broken []error)
+
+// ReadServers returns a function that reads them once, for all targets that have it.
+func ReadServers(host hostfs.Host) ServerFiles {
+	return sync.OnceValues(func() ([]*config.ServerFile, []error) { return config.ServerFiles(host.ConfigDir) })
+}
+
 func (t *Target) writers() *writers {
 	if t.others == nil || t.others.policy != t.Policy {
-		t.others = &writers{host: &t.Host, policy: t.Policy, config: t.Config, key: t.workspaceDir()}
+		t.others = &writers{host: &t.Host, policy: t.Policy, config: t.Config, key: t.workspaceDir(), servers: t.Servers}
 		if t.commandLine.Command != nil {
 			t.others.key += "\x00" + strings.Join(t.commandLine.Command, "\x00")
 		}
@@ -45,8 +54,16 @@ func (w *writers) find() (err error) {
 	if err != nil {
 		return &terminal.HostError{Err: err}
 	}
-	others, broken := config.ServerPolicies(w.host.ConfigDir, w.policy.Key)
-	w.policy.Others, w.broken = append(w.policy.Others, others...), broken
+	if w.servers == nil {
+		w.servers = ReadServers(*w.host)
+	}
+	files, broken := w.servers()
+	for _, f := range files {
+		if f.Server.ID != w.policy.Key {
+			w.policy.Others = append(w.policy.Others, f.Policies()...)
+		}
+	}
+	w.broken = broken
 	return nil
 }
 

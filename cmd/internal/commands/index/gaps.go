@@ -56,6 +56,7 @@ func (n GapNeed) add(more GapNeed) GapNeed {
 // A gapFinder finds the needs of entries. It builds a jail only when it must.
 type gapFinder struct {
 	host            clients.Host
+	servers         session.ServerFiles
 	standard, fetch *GapNeed // what try found for the default policy, and for one that fetches a package
 	err             error    // of standard
 }
@@ -132,6 +133,10 @@ func (f *gapFinder) compile(file *wrapping.File, e wrapping.Entry, own *config.S
 	defer restore()
 	t, err := session.LoadWith(own, given.ConfigFlags, given.PolicyFlags, "", "", cmdline.Server{Given: true, Argv: file.Started(e, argv, f.host)})
 	if err == nil {
+		if f.servers == nil {
+			f.servers = session.ReadServers(t.Host)
+		}
+		t.Servers = f.servers
 		err = t.Resolve()
 	}
 	if t != nil {

@@ -9,7 +9,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
@@ -130,7 +129,7 @@ func (x *Index) reachOf(s *Server) *policy.Reach {
 	host.Dir = x.clientsDir(s)
 	var all []*policy.Policy
 	if s.File != nil {
-		all, _ = config.ServerPolicies(host.ConfigDir, "")
+		all = s.File.Policies()
 	} else if cfg, err := x.tablesOf(x.Host.Dir); s.Table != nil && err == nil {
 		if own, err := cfg.Policy(s.Table.Name, ""); err == nil {
 			all = append(own.Others, own)

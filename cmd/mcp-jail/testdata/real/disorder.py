@@ -79,12 +79,13 @@ def step(choice, n):
         lambda: os.truncate(name, choice.randrange(5000)),
         lambda: os.write(choice.choice(held), text),
         lambda: hold(name, text),
+        lambda: hold(name, text),
         lambda: mapped(name, text),
         lambda: saved(name, text),
         lambda: reopened(name, text),
         lambda: copied(name, other),
         lambda: os.rename(name, other),
-        lambda: os.rename(name, other),
+        lambda: os.rename(name, name + "~"),
         lambda: renamed(name, other, 1),
         lambda: renamed(name, other, 2),
         lambda: os.makedirs(name),
@@ -97,6 +98,8 @@ def step(choice, n):
 
 def run(seed, count):
     choice = random.Random(seed)
+    for fd in held:  # of earlier calls, by descriptors alone
+        os.write(fd, b"held ")
     for n in range(int(count)):
         try:
             step(choice, n)
