@@ -243,13 +243,19 @@ func (i *Installer) key(line *runline.Line) store.Key {
 	return installed.Keys(line, &i.Host, i.Own)[0]
 }
 
-// pin writes e to the lock file, in place of the entry before. It is an error if the entry, or its tool
+// pin writes e to the lock file, in place of the entry before. What is for a line of the user's own also takes the place
+// of what projects have for that line. It is an error if the entry, or its tool
 // definitions, have changed meanwhile.
 func (i *Installer) pin(before, e *store.Entry) error {
 	return store.Update(i.LockFile, func(f *store.File) error {
 		now := f.Find(e.Key)
 		if (now == nil) != (before == nil) || now != nil && (now.Tree != before.Tree || now.Files != before.Files || !reflect.DeepEqual(now.Pins, before.Pins)) {
 			return fmt.Errorf("%s was pinned by another process meanwhile: nothing was changed. Try again", e.Key)
+		}
+		for _, other := range f.Entries() { // otherwise the next start of a project's line would take its own pin again
+			if i.Own && other.Ecosystem == e.Ecosystem && strings.HasPrefix(other.Spec, e.Spec+installed.OfProject) {
+				f.Remove(other.Key)
+			}
 		}
 		return f.Set(e)
 	})

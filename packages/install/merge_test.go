@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 )
@@ -53,4 +54,19 @@ func TestPinRefusesChanges(t *testing.T) {
 			t.Errorf("%s: the file has %q and the note %q, want %q", name, got, now.Note, c.want)
 		}
 	}
+}
+
+// TestPinOfProjects: what is installed for a line of the user's own takes the place of what projects have for it.
+func TestPinOfProjects(t *testing.T) {
+	i := &Installer{LockFile: filepath.Join(t.TempDir(), store.FileName)}
+	for _, spec := range []string{"a@latest" + installed.OfProject + "/p", "a@latest", "ab@latest" + installed.OfProject + "/p"} {
+		i.Own = spec == "a@latest"
+		e := &store.Entry{Key: store.Key{Ecosystem: store.NPM, Spec: spec}, Name: "a", Version: "1.0.0", Pinned: time.Unix(1e9, 0).UTC()}
+		testkit.Must(t, i.pin(nil, e))
+	}
+	var left []string
+	for _, e := range testkit.Get(store.Load(i.LockFile))(t).Entries() {
+		left = append(left, e.Spec)
+	}
+	testkit.Equal(t, "the pins", left, []string{"a@latest", "ab@latest" + installed.OfProject + "/p"})
 }

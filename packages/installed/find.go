@@ -156,6 +156,9 @@ func Key(line *runline.Line, host *hostfs.Host) store.Key {
 	return store.Key{Ecosystem: store.Ecosystem(line.Ecosystem()), Spec: strings.Join(words, " ")}
 }
 
+// OfProject comes after the spec of a line, and before the directory, in the key of what a project's line has fetched.
+const OfProject = " --project="
+
 // Keys returns the keys under which the lock file may have the package of a line. The first one counts more, and
 // is that of what is fetched for the line. A line of the user's own has one key. Another line has two: that of its
 // directory, and that of the user's own lines. A project's entry may choose npm or a proxy by variables. So what is
@@ -170,7 +173,7 @@ func Keys(line *runline.Line, host *hostfs.Host, own bool) []store.Key {
 		dir = real
 	}
 	project := keys[0]
-	project.Spec += " --project=" + dir
+	project.Spec += OfProject + dir
 	return append([]store.Key{project}, keys...)
 }
 
