@@ -338,7 +338,7 @@ const (
 )
 
 var (
-	denied = map[string]string{"sub-": "(?i)leave out .*sub|unable to open"}
+	denied = map[string]string{"sub-": `--deny sub denies it|denies it: path = "sub"|unable to open`}
 )
 
 var forms = []form{

@@ -270,7 +270,7 @@ func TestServerMemoryDiagnosed(t *testing.T) {
 	}
 	// The server replaces its file by a rename, which needs write access to the directory of
 	// its program. No rule may grant that, so the diagnosis has a fix instead of a grant.
-	if d := w.why(t, "memory"); len(d.Grant) > 0 || !strings.Contains(d.Fix, "in a directory of its own") || !strings.Contains(d.Fix, filepath.Base(program)) {
+	if d := w.why(t, "memory"); len(d.Grant) > 0 || !strings.Contains(d.Fix, "keep its file in another") || !strings.Contains(d.Fix, filepath.Base(program)) {
 		t.Fatalf("it proposes %q: %s", d.Grant, d.Fix)
 	}
 	w.env = append(w.env, "MEMORY_FILE_PATH="+filepath.Join(w.work, "memory.jsonl"))

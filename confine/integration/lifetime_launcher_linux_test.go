@@ -47,7 +47,7 @@ func runLauncher() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	// Away from the numbers that the launcher itself uses in the prepared process (see sys.PadFDTable).
+	// Away from the numbers that the launcher itself uses in the prepared process (see stub.ReserveFD).
 	fd, err := unix.FcntlInt(3, unix.F_DUPFD, 2*sys.MinFDTable)
 	if err != nil {
 		os.Exit(1)

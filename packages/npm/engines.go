@@ -35,8 +35,12 @@ func Engines(packageJSON []byte) (string, error) {
 	}
 	engines := manifest.object("engines")
 	node := engines.text("node")
-	_, err = semver.NPM.ParseConstraint(node)
-	if err != nil || len(node) > maxRange || node == "" && engines.truth("node") {
+	isRange := len(node) <= maxRange
+	if isRange { // a longer one could take its reader minutes
+		_, err = semver.NPM.ParseConstraint(node)
+		isRange = err == nil && (node != "" || !engines.truth("node"))
+	}
+	if !isRange {
 		return "", fmt.Errorf("package.json: engines.node is %.300s, not a range such as \">=20\"", bytes.TrimSpace(engines["node"]))
 	}
 	return node, nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -60,16 +61,16 @@ func (g Grants) SetPerCall(s *Server, perCall bool, isDir func(path string) bool
 }
 
 // takeFolder makes the first folder that the rules of a server give its workspace, if it has none: a server that looks at its
-// folders as it starts could not list its tools without one.
+// folders as it starts could not list its tools without one. Its rules stay, so none of them may begin at the workspace.
 func (g Grants) takeFolder(s *Server, isDir func(path string) bool) {
-	if s.Access.workspace() != "none" || s.Workspace != "" {
+	isRelative := func(r policy.FsRule) bool { return !strings.HasPrefix(r.Path, "/") && !strings.HasPrefix(r.Path, "~") }
+	if s.Access.workspace() != "none" || s.Workspace != "" || slices.ContainsFunc(s.Access.Fs, isRelative) {
 		return
 	}
 	words := map[policy.Rights]string{policy.Read: "read", policy.Read | policy.Write: "write"}
-	for i, r := range s.Access.Fs {
+	for _, r := range s.Access.Fs {
 		if word := words[r.Rights()]; word != "" && isDir(g.At(r.Path)) {
 			s.Workspace, s.Access.Workspace = r.Path, word
-			s.Access.Fs = slices.Concat(s.Access.Fs[:i:i], s.Access.Fs[i+1:]) // nil without another
 			return
 		}
 	}

@@ -21,8 +21,9 @@ func TestSetPerCall(t *testing.T) {
 		{"the default", "", true, "write; write; write"},
 		{"a word alone", "[servers.x.access]\nworkspace = \"read\"\n", true, "read; read; read"},
 		{"rules", "[servers.x.access]\nworkspace = \"read\"\n" + notes, true, "read; read ~/notes; read ~/notes"},
-		{"a folder without the word", notes, true, "read; read; read"},
-		{"a folder to write in, and another", strings.Replace(notes, "read", "write = true\nread", 1) + strings.ReplaceAll(notes, "notes", "more"), true, "write; write ~/more; write ~/more"},
+		{"a folder without the word", notes, true, "read; read ~/notes; read ~/notes"},
+		{"a folder to write in, and another", strings.Replace(notes, "read", "write = true\nread", 1) + strings.ReplaceAll(notes, "notes", "more"), true, "write; write ~/notes ~/more; write ~/notes ~/more"},
+		{"a relative rule beside it", notes + strings.ReplaceAll(notes, "~/notes", "docs"), true, "none; none ~/notes docs; none ~/notes docs"},
 		{"a file without the word", strings.ReplaceAll(notes, "notes", "a.txt"), true, "none; none ~/a.txt; none ~/a.txt"},
 		{"what takes away", notes + "[[servers.x.access.fs]]\npath = \"~/notes/a\"\ndeny = true\n", true, "the process that lists the tools would have it"},
 		{"taken back", "stateful = false\n[servers.x.access]\nworkspace = \"none\"\n[servers.x.tools.\"*\".access]\nworkspace = \"none\"\n" + strings.ReplaceAll(notes, "access", "tools.\"*\".access") +

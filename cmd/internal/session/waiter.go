@@ -80,7 +80,7 @@ func (w *waiter) Wait(messages <-chan Message) error {
 			w.client.look()
 			if w.client.impatient() {
 				w.Left = true
-				return &Error{w.name, fmt.Sprintf("%s is not ready yet (%s). Start the server again: the next start goes on where this one stopped. To download it now, in a terminal:\n  mcp-jail install %s", w.name, w.progress(), w.asked)}
+				return &Error{w.name, fmt.Sprintf("%s is not ready yet. To download it now, in a terminal:\n  mcp-jail install %s\nOr start the server again: the next start goes on where this one stopped (%s).", w.name, w.asked, w.progress())}
 			}
 			w.notify()
 			w.report()

@@ -128,39 +128,43 @@ func (s *statefulSession) refuse(from mcpproxy.Side, f *mcpproxy.Frame, d diagno
 	}
 }
 
-// answerRefused is refuse, but for what it says of a frame that it does not answer. It announces an answer.
+// answerRefused is refuse, but for what it says of a frame that it does not answer. It announces each answer.
 func (s *statefulSession) answerRefused(from mcpproxy.Side, f *mcpproxy.Frame, d diagnostics.Diagnosis) (told bool) {
 	var call mcpproxy.Call
 	server := s.upstream.server.Load()
+	announce := func(tool string) diagnostics.Diagnosis {
+		said := d
+		said.Tool, told = tool, true
+		s.client.Announce(said)
+		return said
+	}
 	for i := range f.Messages {
 		e := &f.Messages[i]
 		ids := session.IDsIn(f, e)
 		isRequest, isOne := e.Kind() == mcpproxy.Request && e.Trackable(), e.Trackable() && len(ids) == 1 // of two ids, some clients would take the other one
+		if from == mcpproxy.FromServer && isRequest {
+			s.server().SendAsync(server, announce("").ErrorFrame(e.ID))
+		}
 		switch {
-		case from == mcpproxy.FromServer && isRequest && !f.Flaws.Ambiguous():
-			told = true
-			s.server().SendAsync(server, d.ErrorFrame(e.ID))
-		case from == mcpproxy.FromServer:
+		case from == mcpproxy.FromServer && (!isRequest || f.Flaws.Ambiguous() && !f.Oversized):
 			for _, id := range ids { // each could be that of a request which waits
-				if len(id) > 0 && s.client.Proxy.Requests.Take(id, &call) && !call.Answered {
+				switch {
+				case len(id) == 0 || !s.client.Proxy.Requests.Take(id, &call):
+				case call.Answered:
 					told = true
+				default:
 					s.answered.Set()
 					s.upstream.guard.disabled.Store(true)
-					d.Tool = string(call.Tool)
-					s.client.Proxy.Client.Inject(d.ErrorFrame(call.ID))
+					s.client.Proxy.Client.Inject(announce(string(call.Tool)).ErrorFrame(call.ID))
 				}
 			}
+		case from == mcpproxy.FromServer:
 		case isRequest && isOne:
-			told = true
 			s.client.Proxy.Requests.Leave(mcpproxy.NewCall(e, time.Now()), nil)
-			s.client.Proxy.Client.Inject(d.ErrorFrame(e.ID))
+			s.client.Proxy.Client.Inject(announce("").ErrorFrame(e.ID))
 		case isOne && e.Kind() == mcpproxy.Response && s.client.Proxy.ServerRequests.Take(e.ID, &call) && server != nil:
-			told = true
-			server.Inject(d.ErrorFrame(e.ID))
+			server.Inject(announce("").ErrorFrame(e.ID))
 		}
-	}
-	if told {
-		s.client.Announce(d)
 	}
 	return told
 }

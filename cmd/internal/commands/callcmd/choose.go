@@ -77,9 +77,6 @@ func (k *Chooser) Choose(c terminal.Console) (*target, error) {
 			return nil, x.Untrusted(err)
 		}
 	}
-	if t.entry.Line().Argv == nil && x.Ignored != nil { // its start would say it after the question
-		return nil, x.Ignored
-	}
 	return t, k.prepare(c, x, t)
 }
 
@@ -101,6 +98,9 @@ func (k *Chooser) prepare(c terminal.Console, x *index.Index, t *target) error {
 	line, _ := clients.ParseWrapped(s.Argv)
 	t.Argv, t.Env, t.Root, t.Notes = s.Argv[len(line.Launcher)+1:], s.Env, s.Root, s.Notes
 	t.Dir = cmp.Or(s.Dir, clientDir(e.File.Client, x.Host))
+	if line.Argv == nil && t.Dir == x.Host.Dir && x.Ignored != nil { // its start would say it after the question
+		return x.Ignored
+	}
 	if info, err := os.Stat(t.Dir); err != nil || !info.IsDir() {
 		return terminal.UsageErrorf("%s is started in %s, which is not a directory", t.Place, t.Dir)
 	}

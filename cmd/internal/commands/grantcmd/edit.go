@@ -207,7 +207,8 @@ func (e *Edit) rebuild() (*config.ServerFile, error) {
 		}
 	}
 	if e.setting != nil {
-		return again.File, again.set(e.setting)
+		err := again.set(e.setting)
+		return again.File, err
 	}
 	decided, err := again.decided()
 	if err != nil {
@@ -222,14 +223,16 @@ func (e *Edit) rebuild() (*config.ServerFile, error) {
 }
 
 // set makes a change of a setting.
-func (e *Edit) set(to *setting) (err error) {
-	e.setting = to
-	e.File, err = changed(e.File, func(s *config.Server) error {
+func (e *Edit) set(to *setting) error {
+	f, err := changed(e.File, func(s *config.Server) error {
 		if err := to.set(s); err != nil {
 			return terminal.UsageErrorf("nothing was changed: %s", err)
 		}
 		return nil
 	})
+	if err == nil {
+		e.setting, e.File = to, f
+	}
 	return err
 }
 

@@ -130,6 +130,9 @@ func (g *grantCmd) Run(c terminal.Console) error {
 		for _, o := range e.asked {
 			g.result.Asked = append(g.result.Asked, change.AsTyped(o.Words()))
 		}
+		if e.setting != nil {
+			g.result.Asked = append(g.result.Asked, show.Spelled(e.setting.words))
+		}
 	}()
 	how := How{Yes: g.yes, DryRun: g.dryRun, Named: g.last, By: "grant" + map[bool]string{true: " --last"}[g.last] + map[bool]string{true: " --remove"}[g.remove]}
 	switch {

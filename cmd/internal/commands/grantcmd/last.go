@@ -51,6 +51,10 @@ func (g *grantCmd) lastOf(c terminal.Console, e *Edit, how *How) (wanted []chang
 	if err := e.use(g.tool); err != nil {
 		return nil, err
 	}
+	has := func(l lacked) bool { return l.Verdict() == change.Has } // told only where the server has all of it
+	if len(slices.DeleteFunc(slices.Clone(items), has)) > 0 {
+		items = slices.DeleteFunc(items, has)
+	}
 	how.agreed = true // until something is not asked for by name
 	for _, l := range items {
 		l.when = " (" + cli.DayText(time.Now(), r.Time) + ")"

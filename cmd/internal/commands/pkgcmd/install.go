@@ -241,6 +241,7 @@ func (i *installCmd) wanted(c terminal.Console, host hostfs.Host, cancel func())
 			c.Notef("mcp-jail: not installed: server %s: %s", name, show.Line(unclear.Error()))
 		default:
 			c.Errorf("%s", withName(name, err))
+			i.result.Packages = append(i.result.Packages, installedPackage{Name: name, Error: err.Error()})
 			failed = true
 		}
 	}
