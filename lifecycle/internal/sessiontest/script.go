@@ -209,16 +209,28 @@ var servers = map[string]func(){
 		serve(nil)
 		os.Exit(4)
 	},
-	// big answers a call with the number of bytes that its name says.
+	// big answers a call with the number of bytes that its name says. With asks it sends a request of that size and of the
+	// call's id first, which readers could take in two ways, and waits for its answer.
 	"big": func() {
 		serve(func(m message) bool {
+			if m.Method == "" {
+				fmt.Printf(`{"result":{"text":"was told"},"jsonrpc":"2.0","id":%s}`+"\n", m.ID)
+				return true
+			}
 			if m.Method != "tools/call" {
 				return false
 			}
 			var params struct {
-				Arguments struct{ Size int }
+				Arguments struct {
+					Size int
+					Asks bool
+				}
 			}
 			json.Unmarshal(m.Params, &params)
+			if params.Arguments.Asks {
+				fmt.Printf(`{"params":{"text":"%s","text":""},"method":"roots/list","jsonrpc":"2.0","id":%s}`+"\n", strings.Repeat("b", params.Arguments.Size), m.ID)
+				return true
+			}
 			fmt.Printf(`{"result":{"text":"%s"},"jsonrpc":"2.0","id":%s}`+"\n", strings.Repeat("b", params.Arguments.Size), m.ID)
 			return true
 		})

@@ -278,5 +278,8 @@ func TestOversizedMessages(t *testing.T) {
 	if got := sessiontest.FailureOf(t, p.Line()); got.String() != "4 -32603 call" {
 		t.Errorf("got %v", got)
 	}
+	// A request of the server's is answered, and the client's own of that id waits on.
+	p.Send(fmt.Sprintf(`{"id":5,"method":"tools/call","params":{"name":"big","arguments":{"size":%d,"asks":true}}}`, 3<<20))
+	sessiontest.Has(t, p.Line(), `"id":5`, "was told")
 	p.Close()
 }
