@@ -121,7 +121,7 @@ func TestWithoutNamespacesNothingRuns(t *testing.T) {
 		given         []string
 		told, omitted string
 	}{
-		{nil, "accept all of this: mcp-jail wrap, which asks and writes waive = [\"fs\", \"process\", \"limits\"]  (" + whole + ")", "accepted already"},
+		{nil, "accept all of this, run mcp-jail wrap, or write waive = [\"fs\", \"process\", \"limits\"]  (" + whole + ")", "accepted already"},
 		{waiveNamespaces[:2], "accepted already: fs. To start it all the same, and accept the rest too: waive = [\"fs\", \"process\", \"limits\"]  (add --waive process --waive limits)", "(--waive fs"},
 	} {
 		s := start(t, withoutUserns(w.jail(slices.Concat(c.given, []string{"--", "npx", "-y", "server"})...)))

@@ -103,7 +103,7 @@ func (e *GapError) WaiveLine() string {
 			accepted = append(accepted, string(a))
 		}
 	}
-	text, flags := "to accept all of this: mcp-jail wrap, which asks and writes ", WaiveFlags(missing)
+	text, flags := "to start it all the same, and accept all of this, run mcp-jail wrap, or write ", WaiveFlags(missing)
 	if accepted != nil {
 		text, flags = "accepted already: "+strings.Join(accepted, ", ")+". To start it all the same, and accept the rest too: ", "add "+flags
 	}

@@ -57,18 +57,18 @@ func TestGapErrorText(t *testing.T) {
 		want string
 	}{
 		{"all open", GapError{Gaps: []Gap{platform, ports}, Waive: []policy.Axis{net, macos}},
-			`to accept all of this: mcp-jail wrap, which asks and writes waive = ["net", "macos"]  (--waive net --waive macos)`,
-			head + platformText + portsText + "\n" + `to accept all of this: mcp-jail wrap, which asks and writes waive = ["net", "macos"]  (--waive net --waive macos)`},
+			`to start it all the same, and accept all of this, run mcp-jail wrap, or write waive = ["net", "macos"]  (--waive net --waive macos)`,
+			head + platformText + portsText + "\n" + `to start it all the same, and accept all of this, run mcp-jail wrap, or write waive = ["net", "macos"]  (--waive net --waive macos)`},
 		{"one accepted", GapError{Gaps: []Gap{platform}, Waive: []policy.Axis{net, macos}},
 			`accepted already: net. To start it all the same, and accept the rest too: waive = ["net", "macos"]  (add --waive macos)`,
 			head + platformText + "\n" + `accepted already: net. To start it all the same, and accept the rest too: waive = ["net", "macos"]  (add --waive macos)`},
 		{"none of a system", GapError{Gaps: []Gap{ports}, Waive: []policy.Axis{net}},
-			`to accept all of this: mcp-jail wrap, which asks and writes waive = ["net"]  (--waive net)`, head + portsText},
+			`to start it all the same, and accept all of this, run mcp-jail wrap, or write waive = ["net"]  (--waive net)`, head + portsText},
 		{"nothing can be accepted", GapError{Gaps: []Gap{platform, ports}}, "", head + platformText + "\n    " + fixMacOS + portsText},
 		{"no namespaces", GapError{Gaps: []Gap{namespaces}, Waive: []policy.Axis{net}, HostNamespaces: kernel.Unavailable("a setting", "change it")},
-			`to accept all of this: mcp-jail wrap, which asks and writes waive = ["net"]  (--waive net)`,
+			`to start it all the same, and accept all of this, run mcp-jail wrap, or write waive = ["net"]  (--waive net)`,
 			head + ": it does not allow user namespaces: a setting\n  change it\nwithout them, this does not hold:\n  only these hosts: no namespace\n" +
-				`to accept all of this: mcp-jail wrap, which asks and writes waive = ["net"]  (--waive net)`},
+				`to start it all the same, and accept all of this, run mcp-jail wrap, or write waive = ["net"]  (--waive net)`},
 	} {
 		testkit.Equal(t, fmt.Sprintf("%s: the line is", c.name), c.err.WaiveLine(), c.line)
 		testkit.Equal(t, c.name, c.err.Error(), c.want)
