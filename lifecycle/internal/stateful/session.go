@@ -344,11 +344,6 @@ func (o openCalls) id(match func(*mcpproxy.Call) bool) (id []byte) {
 	return id
 }
 
-// has reports whether one with this mcpproxy.IDKey waits.
-func (o openCalls) has(key string) bool {
-	return o.id(func(c *mcpproxy.Call) bool { return mcpproxy.IDKey(c.ID) == key }) != nil
-}
-
 // others reports whether a tool is called beside the request with this id.
 func (o openCalls) others(id []byte) bool {
 	own := mcpproxy.IDKey(id)
