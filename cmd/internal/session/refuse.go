@@ -121,8 +121,8 @@ func (t *Target) Refusal(server string, err error) diagnostics.Diagnosis {
 		d.What, d.Fix = "the preset does not grant a directory that is not for this server alone", ""
 		return d
 	case errors.As(err, &install):
-		d := diagnostics.ExecFailure(server, err.Error(), "")
-		d.Fix, d.Explain = "", diagnostics.PagePackageInstall
+		d := diagnostics.ExecFailure(server, install.Reason, "")
+		d.Fix, d.Explain = install.Fix, diagnostics.PagePackageInstall
 		return d
 	case errors.As(err, &missing):
 		d := execFailure(server, missing, t != nil && t.Policy != nil && t.Policy.FromCommandLine)

@@ -65,7 +65,7 @@ func (w *waiter) Wait(messages <-chan Message) error {
 			case m.Gaps != nil:
 				return &terminal.HostError{Err: m.Gaps}
 			case m.Error != "":
-				return &Error{w.name, m.Error}
+				return &Error{Package: w.name, Reason: m.Error}
 			case m.Ready != "":
 				w.clear()
 				w.console.Sayf("%s", ReadyText(w.name, m))
@@ -80,7 +80,7 @@ func (w *waiter) Wait(messages <-chan Message) error {
 			w.client.look()
 			if w.client.impatient() {
 				w.Left = true
-				return &Error{w.name, fmt.Sprintf("%s is not ready yet. To download it now, in a terminal:\n  mcp-jail install %s\nOr start the server again: the next start goes on where this one stopped (%s).", w.name, w.asked, w.progress())}
+				return &Error{w.name, fmt.Sprintf("%s is not ready yet (%s). The next start goes on where this one stopped", w.name, w.progress()), "to download it now, in a terminal: mcp-jail install " + w.asked}
 			}
 			w.notify()
 			w.report()
@@ -226,6 +226,7 @@ func read(from io.Reader, to chan<- Message) {
 type Error struct {
 	Package string
 	Reason  string
+	Fix     string // "" if the reason says what to do
 }
 
 func (e *Error) Error() string { return e.Reason }
