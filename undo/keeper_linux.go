@@ -298,8 +298,8 @@ func (k *Keeper) CallBegins() {
 	}
 }
 
-// CallEnds notes what stands at the paths that were touched in the call. What the server had open at its
-// begin is among them.
+// CallEnds notes what stands at the paths that were touched in the call. A file that the server held open when the call
+// began is one of them.
 func (k *Keeper) CallEnds() {
 	defer k.enter()()
 	if len(k.touched) > 0 {

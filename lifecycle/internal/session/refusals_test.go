@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/leak"
 )
 
-// TestClientLogs: a request that asks for log messages does so until its answer. What is kept for others is bounded.
+// TestClientLogs: a request that asks for log messages gets them until it is answered. What is kept for others is bounded.
 func TestClientLogs(t *testing.T) {
 	var l clientLogs
 	open := false
