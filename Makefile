@@ -7,9 +7,8 @@ build: ## bin/mcp-jail, and beside it what it starts: mcp-jail-cli, mcp-jail-tls
 	@echo 'building: a few minutes the first time, and seconds later' >&2
 	go build -v -trimpath -ldflags='-s -w' -o bin/ ./cmd/...
 
-demo: ## two servers in two jails: what works, what is refused, the line that grants it
-	@echo 'building: a few minutes the first time, and seconds later' >&2
-	go run -trimpath ./examples/demo
+demo: build ## two servers in two jails: what works, what is refused, the grant; your own servers
+	@go run -trimpath ./examples/demo --mcp-jail bin/mcp-jail
 
 # Root makes an ordinary user for the tests. What differs for root runs as root as well, in test-all:
 # confine/integration, confine/attacks, undo, and those that "rooted" in testdata/test.sh lists.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 )
 
@@ -10,14 +11,9 @@ import (
 type demo struct {
 	*site
 	transcript
+	lasting   bool     // the programs stay after the demonstration
 	surprises []string // calls with an unexpected outcome
 }
-
-// ownGrant is what the command that the jail proposes grants: here it stands in a file of its own.
-const ownGrant = `[[servers.notes.access.fs]]
-path = "notes"
-read = true
-write = true`
 
 func (d *demo) title() {
 	d.line("%s  %s", d.in(bold, "mcp-jail"), d.in(dim, "two MCP servers, each in a jail made by the kernel"))
@@ -29,6 +25,12 @@ func (d *demo) end() error {
 		return fmt.Errorf("not as it should be:\n  %s", strings.Join(d.surprises, "\n  "))
 	}
 	d.line("%s", d.in(dim, "Nothing of this is left: no process, no file."))
+	if !d.lasting {
+		return nil
+	}
+	d.line("")
+	d.line("What your own servers could use in the jail (this changes nothing):")
+	d.line("  %s", d.in(cyan, fmt.Sprintf(`export PATH="%s:$PATH" && mcp-jail wrap --dry-run`, filepath.Dir(d.programs.jail))))
 	return nil
 }
 
@@ -55,13 +57,15 @@ func (d *demo) ask(ctx context.Context, s *session, wanted bool, asked, tool str
 // notes plays the act of the honest server: it works, its mistake is harmless, and the jail names the missing grant,
 // which is then added.
 func (d *demo) notes(ctx context.Context) error {
-	policy, err := d.policy()
-	if err != nil {
+	if err := d.client(); err != nil {
 		return err
 	}
 	d.heading(1, "notes", ", an honest server that may read ./notes")
-	d.command("mcp-jail run --config jail.toml notes")
-	s, err := d.start(ctx, d.programs.jail, "run", "--config", policy, "notes")
+	d.command("mcp-jail wrap")
+	if err := d.run(ctx, "wrap", "--yes"); err != nil {
+		return err
+	}
+	s, err := d.asClient(ctx)
 	if err != nil {
 		return err
 	}
@@ -82,25 +86,24 @@ func (d *demo) notes(ctx context.Context) error {
 		return err
 	}
 	s.close()
-	return d.granted(ctx, policy, refused, plan)
+	return d.granted(ctx, refused, plan)
 }
 
-// granted shows the command that the jail proposed, and writes again with what it grants.
-func (d *demo) granted(ctx context.Context, policy string, refused answer, plan map[string]any) error {
+// granted runs the command that the jail proposed, and writes again. Only a user who answers its question on a terminal
+// has it reach a session that runs, so this is the next one.
+func (d *demo) granted(ctx context.Context, refused answer, plan map[string]any) error {
 	if why := withoutGrant(refused.jail); why != "" {
 		d.aside(dim, jailMark+" "+why)
 	}
-	command := grant(refused.jail)
-	if command == "" {
+	if command := grant(refused.jail); command == "" {
 		d.expect(false, "write plan: the jail offered no command that grants it")
+	} else {
+		d.command(command)
+		if err := d.run(ctx, append(strings.Fields(command)[1:], "--yes")...); err != nil {
+			return err
+		}
 	}
-	d.aside(cyan, command)
-	more, err := d.write("more.toml", "version = 1\n\n"+ownGrant+"\n")
-	if err != nil {
-		return err
-	}
-	d.command("mcp-jail run --config jail.toml --config more.toml notes")
-	s, err := d.start(ctx, d.programs.jail, "run", "--config", policy, "--config", more, "notes")
+	s, err := d.asClient(ctx)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,7 @@
 // MCP to them through the proxy as any client does, and prints what worked, what the jail blocked, and the command that
 // would allow it.
 //
-//	go run ./examples/demo
+//	make demo
 //
 // Everything happens in a temporary directory with a home, a project and secrets, which the command removes at the end.
 // For comparison the thief also runs once without a jail; its targets are then the planted things only. The command does
@@ -63,7 +63,7 @@ func run(ctx context.Context, c options) error {
 	if err != nil {
 		return err
 	}
-	d := demo{site: site, transcript: transcript{out: c.out, color: c.color}}
+	d := demo{site: site, transcript: transcript{out: c.out, color: c.color}, lasting: c.programs.jail != ""}
 	err = d.play(ctx, c.programs)
 	if err != nil && ctx.Err() != nil {
 		// The output of the failed server says why.

@@ -70,6 +70,18 @@ func (s *site) start(ctx context.Context, program string, arguments ...string) (
 	return started, nil
 }
 
+// run runs a command of mcp-jail in the project.
+func (s *site) run(ctx context.Context, arguments ...string) error {
+	cmd := exec.CommandContext(ctx, s.programs.jail, arguments...)
+	cmd.Dir, cmd.Env = s.path("project"), s.environment()
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = endPatience
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("mcp-jail %s: %w\n%s", strings.Join(arguments, " "), err, output)
+	}
+	return nil
+}
+
 // close ends the server and ignores its exit status.
 func (s *session) close() { _ = s.client.Close() }
 

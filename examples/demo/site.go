@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"runtime"
 	"strings"
 )
+
+const clientFile = "home/.claude.json"
 
 // The planted secrets. They open nothing.
 const (
@@ -127,24 +130,44 @@ func (s *site) environment() []string {
 	return append(kept, "HOME="+s.path("home"), "USERPROFILE="+s.path("home"), secretName+"="+secretValue)
 }
 
-// policy writes the configuration and returns its path. The server notes may read the notes; thief has no access table,
-// so the default policy holds.
+// client writes a client's file with the server notes.
+func (s *site) client() error {
+	servers := map[string]any{"notes": map[string]any{"command": s.programs.notes, "args": []string{s.path("project/notes")}}}
+	text, err := json.Marshal(map[string]any{"mcpServers": servers})
+	if err != nil {
+		return err
+	}
+	_, err = s.write(clientFile, string(text))
+	return err
+}
+
+// asClient starts notes as its client does.
+func (s *site) asClient(ctx context.Context) (*session, error) {
+	text, err := os.ReadFile(s.path(clientFile))
+	if err != nil {
+		return nil, err
+	}
+	var client struct {
+		Servers map[string]struct {
+			Command string   `json:"command"`
+			Args    []string `json:"args"`
+		} `json:"mcpServers"`
+	}
+	if err := json.Unmarshal(text, &client); err != nil {
+		return nil, err
+	}
+	notes := client.Servers["notes"]
+	return s.start(ctx, notes.Command, notes.Args...)
+}
+
+// policy writes the configuration of thief and returns its path: it has no access table, so the default policy holds.
 func (s *site) policy() (string, error) {
 	return s.write("jail.toml", fmt.Sprintf(`version = 1
 
-[servers.notes]
-command   = %[1]s
-arguments = ["notes"]
-workspace = %[3]s
-
-[[servers.notes.access.fs]]
-path = "notes"
-read = true
-
 [servers.thief]
-command   = %[2]s
-workspace = %[3]s
-`, quote(s.programs.notes), quote(s.programs.thief), quote(s.path("project"))))
+command   = %s
+workspace = %s
+`, quote(s.programs.thief), quote(s.path("project"))))
 }
 
 // toolPolicies writes the configuration of examples/servers/notes for this site, in which each tool of notes has a
@@ -189,33 +212,35 @@ const module = "github.com/mcp-jail/mcp-jail"
 type programs struct{ jail, notes, thief string }
 
 // build builds the programs that have no path yet in dir, and returns the absolute paths of all.
-func (p programs) build(ctx context.Context, dir string) (programs, error) {
+func (p programs) build(ctx context.Context, dir string) (_ programs, err error) {
+	var missing []string
+	if p.jail == "" {
+		missing = []string{module + "/cmd/mcp-jail-cli"} // which mcp-jail starts
+	}
 	for pkg, path := range map[string]*string{"cmd/mcp-jail": &p.jail, "examples/servers/notes": &p.notes, "examples/servers/thief": &p.thief} {
-		var err error
 		if *path == "" {
-			*path, err = build(ctx, pkg, dir)
-		} else {
-			*path, err = filepath.Abs(*path)
-		}
-		if err != nil {
+			*path, missing = filepath.Join(dir, filepath.Base(pkg)+suffix()), append(missing, module+"/"+pkg)
+		} else if *path, err = filepath.Abs(*path); err != nil {
 			return p, err
 		}
 	}
-	return p, nil
-}
-
-func build(ctx context.Context, pkg, dir string) (string, error) {
-	program := filepath.Join(dir, filepath.Base(pkg))
-	if runtime.GOOS == "windows" {
-		program += ".exe"
+	if len(missing) == 0 {
+		return p, nil
 	}
-	fmt.Fprintf(os.Stderr, "demo: building %s\n", pkg) // Go is silent, the first time for a minute
-	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", program, module+"/"+pkg)
+	fmt.Fprintln(os.Stderr, "demo: building its programs") // Go is silent, the first time for a minute
+	command := exec.CommandContext(ctx, "go", append([]string{"build", "-trimpath", "-o", dir}, missing...)...)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) } // it then removes its own files
 	command.WaitDelay = endPatience
 	if output, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building %s (run this inside the repository): %w\n%s", pkg, err, output)
+		return p, fmt.Errorf("building the programs (run this inside the repository): %w\n%s", err, output)
 	}
-	return program, nil
+	return p, nil
+}
+
+func suffix() string {
+	if runtime.GOOS == "windows" {
+		return ".exe"
+	}
+	return ""
 }

@@ -45,6 +45,10 @@ func (d *demo) attempts() []attempt {
 func (d *demo) thief(ctx context.Context) error {
 	d.heading(3, "thief", ", a server that steals: it may use the project folder, and no network")
 	d.command("mcp-jail run --config jail.toml thief")
+	policy, err := d.policy()
+	if err != nil {
+		return err
+	}
 	bare, err := d.heist(ctx, "bare", 3, d.programs.thief)
 	if err != nil {
 		return err
@@ -53,7 +57,7 @@ func (d *demo) thief(ctx context.Context) error {
 	if err := os.Remove(d.path("project/report.txt")); err != nil && !os.IsNotExist(err) {
 		return err
 	}
-	jailed, err := d.heist(ctx, "jailed", 5, d.programs.jail, "run", "--config", d.path("jail.toml"), "thief")
+	jailed, err := d.heist(ctx, "jailed", 5, d.programs.jail, "run", "--config", policy, "thief")
 	if err != nil {
 		return err
 	}
