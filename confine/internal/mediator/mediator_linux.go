@@ -57,7 +57,7 @@ import (
 // mount namespace, so it sees the server's files under the server's names.
 type Mediator struct {
 	listener seccomp.Listener
-	open     chan struct{} // closed when Listener is set
+	open     chan struct{} // closed when listener is set
 	received chan struct{} // closed when the receiver has it
 	calls    map[uint32]seccomp.MediatedCall
 	ruleset  int // Landlock ruleset of the workers
