@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/mediate"
+	"github.com/mcp-jail/mcp-jail/confine/internal/refusals"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
@@ -19,15 +19,15 @@ import (
 func TestRefusalsPastTheLimitAreCounted(t *testing.T) {
 	t.Parallel()
 	var p Process
-	l := &mediate.Reporter{Say: p.handleEvent}
+	l := &refusals.Reporter{Say: p.handleEvent}
 	const times = 10 * spec.MaxAgain
 	for range times {
-		l.Refused(&mediate.Request{N: seccomp.Notification{Tid: uint32(unix.Gettid())}}, "write", "/a")
+		l.Refused(&seccomp.Notification{Tid: uint32(unix.Gettid())}, "write", "/a")
 	}
 	testkit.Equal(t, "", len(p.Denials()), 1)
 	testkit.Eventually(t, "the rest is told", func() bool { return p.Denials()[0].Count == times })
 	for range times { // and so it is of the next page
-		l.Refused(&mediate.Request{N: seccomp.Notification{Tid: uint32(unix.Gettid())}}, "write", "/a")
+		l.Refused(&seccomp.Notification{Tid: uint32(unix.Gettid())}, "write", "/a")
 	}
 	testkit.Eventually(t, "the rest of the next page is told, once", func() bool { return p.Denials()[0].Count == 2*times })
 }

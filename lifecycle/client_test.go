@@ -61,7 +61,7 @@ func TestPausedClientEnds(t *testing.T) {
 	}
 }
 
-// TestClientNamed tests that what the client calls itself is told once, in both eras and in
+// TestClientNamed tests that what the client calls itself last is told once, in both eras and in
 // both kinds of sessions, and nothing if the client does not say it.
 func TestClientNamed(t *testing.T) {
 	t.Parallel()
@@ -72,8 +72,8 @@ func TestClientNamed(t *testing.T) {
 		want string
 	}{
 		{"legacy", []string{hello(`{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"code","version":"2.1"}}`), sessiontest.Legacy("2", "tools/list", "{}")}, "code 2.1"},
-		{"modern", []string{sessiontest.ModernBy("cl", "1", "tools/list", ""), sessiontest.ModernBy("other", "2", "tools/list", "")}, "cl "},
-		{"two handshakes", []string{hello(`{"clientInfo":{"name":"a"}}`), strings.Replace(hello(`{"clientInfo":{"name":"b"}}`), `"id":1`, `"id":2`, 1)}, "a "},
+		{"modern", []string{sessiontest.ModernBy("cl", "1", "tools/list", ""), sessiontest.ModernBy("other", "2", "tools/list", "")}, "other "},
+		{"two handshakes", []string{hello(`{"clientInfo":{"name":"a"}}`), strings.Replace(hello(`{"clientInfo":{"name":"b"}}`), `"id":1`, `"id":2`, 1)}, "b "},
 		{"no name", []string{hello(`{"capabilities":{}}`)}, ""},
 		{"another type", []string{hello(`{"clientInfo":7}`)}, ""},
 		{"too long", []string{hello(`{"clientInfo":{"name":"` + strings.Repeat("x", session.MaxIntroduction) + `"}}`)}, ""},

@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/mediate"
+	"github.com/mcp-jail/mcp-jail/confine/internal/mediator"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
@@ -37,7 +37,7 @@ func TestHostNSBlockedCallsDelayNoOthers(t *testing.T) {
 }
 
 // blocked are as many calls as there are workers, and one more.
-const blocked = mediate.MaxWorkers + 1
+const blocked = mediator.MaxWorkers + 1
 
 func heldNames() []string {
 	var names []string

@@ -11,7 +11,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/mediate"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/sys/unix"
 )
@@ -33,13 +33,13 @@ func TestJailTerminal(t *testing.T) {
 	}
 	own := testkit.Get(os.ReadFile("/proc/self/stat"))(t)
 	terminal, err := os.Open("/dev/tty")
-	if err != nil || mediate.TerminalNumber(own) == 0 {
+	if err != nil || sys.TerminalNumber(own) == 0 {
 		t.Fatalf("control: this process has no terminal: %v, %s", err, own)
 	}
 	terminal.Close()
 	p := jailtest.Profile(t)
 	stat := []byte(strings.TrimPrefix(jailtest.Attempt(t, p, "read", "/proc/self/stat"), "ok "))
-	testkit.Equal(t, "the server is controlled by terminal", mediate.TerminalNumber(stat), 0)
+	testkit.Equal(t, "the server is controlled by terminal", sys.TerminalNumber(stat), 0)
 	if got := jailtest.Attempt(t, p, "open", "/dev/tty"); strings.HasPrefix(got, "ok") {
 		t.Errorf("the server opens the terminal: %s", got)
 	}
@@ -50,8 +50,8 @@ func TestJailTerminal(t *testing.T) {
 	for pid, leader := range map[int]int{proc.PID(): proc.PID(), init: proc.PID(), parent: proc.PID(), server: server} {
 		stat := testkit.Get(os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat"))(t)
 		session, err := unix.Getsid(pid)
-		if err != nil || session != leader || mediate.TerminalNumber(stat) != 0 {
-			t.Errorf("process %d is in session %d (%v), and its terminal is %d", pid, session, err, mediate.TerminalNumber(stat))
+		if err != nil || session != leader || sys.TerminalNumber(stat) != 0 {
+			t.Errorf("process %d is in session %d (%v), and its terminal is %d", pid, session, err, sys.TerminalNumber(stat))
 		}
 	}
 }

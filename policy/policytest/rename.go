@@ -1,5 +1,5 @@
 // Package policytest tells tests whether a profile allows a call with two names. mcp-jail
-// decides such calls in package mediate and by Landlock; tests compare the result of a call with
+// decides such calls in package mediator and by Landlock; tests compare the result of a call with
 // these functions.
 package policytest
 

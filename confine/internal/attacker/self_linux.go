@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/mediate"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -120,7 +120,7 @@ func attemptOwnTerminal(a []string) (string, error) {
 		}
 		get(unix.Open(name, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0))
 		stat := get(os.ReadFile("/proc/" + a[0] + "/stat"))
-		answers[i] = mediate.TerminalNumber(stat)
+		answers[i] = sys.TerminalNumber(stat)
 	}
 	return fmt.Sprint(answers[0], answers[1]), nil
 }

@@ -281,8 +281,8 @@ func socketpairRule(opts Options) *Node {
 }
 
 // Without a network namespace, a server with granted hosts may hold TCP sockets, but it
-// may not use one by itself. The supervisor makes, names and connects them (socketHandler
-// of package mediate). In place of a UDP socket the server holds a UNIX socket, so calls that
+// may not use one by itself. The supervisor makes, names and connects them (package
+// sockets). In place of a UDP socket the server holds a UNIX socket, so calls that
 // send and receive are harmless. Those that resolvers make are mediated, so that they find
 // the address of the DNS server.
 

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
-	"github.com/mcp-jail/mcp-jail/confine/internal/mediate"
+	"github.com/mcp-jail/mcp-jail/confine/internal/mediator"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
@@ -163,7 +163,7 @@ func (s *Process) seccomp() error {
 // threads stay outside the domain.
 func (s *Process) landlock() error {
 	if len(s.Spec.ListenerFilter) > 0 {
-		s.mediator = mediate.New(s.mediatorOptions())
+		s.mediator = mediator.New(s.mediatorOptions())
 	}
 	return stub.LandlockRestrictSelf(s.Server, s.Ruleset)
 }

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/mediate"
+	"github.com/mcp-jail/mcp-jail/confine/internal/mediator"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 )
@@ -13,7 +13,7 @@ import (
 // under the filter, and at the server's limit of threads, it may start none. One of them
 // samples the limits. It sleeps in the kernel, because Go's timers would wake other threads.
 func (s *Process) makeThreads() {
-	n := 1 + mediate.MaxWorkers + 2*spec.MaxProcs // the receiver, the workers, and the goroutines that run
+	n := 1 + mediator.MaxWorkers + 2*spec.MaxProcs // the receiver, the workers, and the goroutines that run
 	if s.HostNS {
 		n += 2 // the goroutine that retries a receive; the tracer, if the spec, not read yet, asks for it
 	} else if s.Spec.Profile.ConstrainsStarts() {

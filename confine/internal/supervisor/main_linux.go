@@ -41,7 +41,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
-	"github.com/mcp-jail/mcp-jail/confine/internal/mediate"
+	"github.com/mcp-jail/mcp-jail/confine/internal/mediator"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
@@ -133,7 +133,7 @@ func (s *Process) passSignals() {
 
 func (s *Process) call(ends bool) {
 	if s.mediator != nil {
-		s.mediator.Call(ends)
+		s.mediator.Journal.Call(ends)
 	}
 	s.Send(spec.Event{Kind: spec.EventKept})
 }
@@ -141,21 +141,21 @@ func (s *Process) call(ends bool) {
 // Process is the state of a supervisor process, in both forms.
 type Process struct {
 	jail.Restrictor
-	mediator     *mediate.Mediator // nil if no call is mediated
-	status       eventWriter       // to the launcher
-	started      chan struct{}     // closed when the server was started, in a jail with host namespaces
-	watch        chan struct{}     // closed when the sampler is to start
-	threadsReady chan struct{}     // closed when all threads exist
-	null         int               // /dev/null, -1 until openNull
-	pidfd        int               // of the server
-	tempDir      string            // the directory that makeTempDir made
-	broker       int               // the socket of the network broker
-	kept         []int             // the files of package undo, if Spec.Keep is on
-	scopedThread int               // the thread that can signal the jail's processes only, or 0
+	mediator     *mediator.Mediator // nil if no call is mediated
+	status       eventWriter        // to the launcher
+	started      chan struct{}      // closed when the server was started, in a jail with host namespaces
+	watch        chan struct{}      // closed when the sampler is to start
+	threadsReady chan struct{}      // closed when all threads exist
+	null         int                // /dev/null, -1 until openNull
+	pidfd        int                // of the server
+	tempDir      string             // the directory that makeTempDir made
+	broker       int                // the socket of the network broker
+	kept         []int              // the files of package undo, if Spec.Keep is on
+	scopedThread int                // the thread that can signal the jail's processes only, or 0
 }
 
-func (s *Process) mediatorOptions() mediate.Options {
-	return mediate.Options{
+func (s *Process) mediatorOptions() mediator.Options {
+	return mediator.Options{
 		Spec: s.Spec, WorkerRuleset: s.WorkerRuleset, Umask: s.Umask, Broker: s.broker, Send: s.Send, End: s.End,
 		Kept:   s.kept,
 		Failed: func(step string, err error) { s.report(jail.WrapStep(step, err)) },

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
-	"github.com/mcp-jail/mcp-jail/confine/internal/mediate"
+	"github.com/mcp-jail/mcp-jail/confine/internal/mediator"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -34,7 +34,7 @@ func runInNamespaces() {
 	s.makeThreads()
 	s.Send(spec.Event{Kind: spec.EventSupervisor})
 	if len(s.Spec.ListenerFilter) > 0 {
-		s.mediator = mediate.New(s.mediatorOptions())
+		s.mediator = mediator.New(s.mediatorOptions())
 		s.mediator.Running = true
 		s.mediator.Serve(spec.ListenerFD)
 	}

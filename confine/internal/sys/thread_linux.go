@@ -105,6 +105,17 @@ func lastNumber(status []byte, name string) int {
 	return -1
 }
 
+// TerminalNumber returns tty_nr, the seventh field of a proc(5) stat file, or 0.
+func TerminalNumber(stat []byte) int {
+	i := bytes.LastIndexByte(stat, ')') // the program's name may contain any byte
+	fields := bytes.Fields(stat[i+1:])
+	if len(fields) < 5 {
+		return 0
+	}
+	n, _ := strconv.Atoi(string(fields[4]))
+	return n
+}
+
 // ReadMemory reads memory of another process (process_vm_readv(2)). It returns EFAULT if
 // nothing could be read.
 func ReadMemory(tid int, addr uint64, into []byte) (int, syscall.Errno) {

@@ -44,3 +44,16 @@ func TestThreadsHidden(t *testing.T) {
 		}
 	}
 }
+
+// TestTerminalNumber: a program's name may look like the rest of the line.
+func TestTerminalNumber(t *testing.T) {
+	for stat, want := range map[string]int{
+		"7 (cat) S 1 2 3 34816 5 6":               34816,
+		"7 (a) S 9 9 9 99 9 9) S 1 2 3 34816 5 6": 34816,
+		"7 (cat) S 1 2 3 0 -1":                    0,
+		"7 (cat) S 1 2":                           0,
+		"":                                        0,
+	} {
+		testkit.Equal(t, stat, TerminalNumber([]byte(stat)), want)
+	}
+}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/json"
@@ -101,23 +102,15 @@ func (q *Questions) shows() bool {
 	type capabilities struct {
 		Elicitation *struct{ Form, URL json.RawMessage }
 	}
-	type info struct{ Name string }
 	var said struct {
-		Legacy     capabilities `json:"capabilities"`
-		LegacyInfo info         `json:"clientInfo"`
-		Modern     capabilities `json:"io.modelcontextprotocol/clientCapabilities"`
-		ModernInfo info         `json:"io.modelcontextprotocol/clientInfo"`
+		Legacy capabilities `json:"capabilities"`
+		Modern capabilities `json:"io.modelcontextprotocol/clientCapabilities"`
 	}
-	text := q.greeting
-	if q.meta != nil {
-		text = q.meta
-	}
-	if q.dumb || json.Unmarshal(text, &said) != nil {
+	text := q.client.Introduction.params.Load()
+	if q.dumb || text == nil || json.Unmarshal(*text, &said) != nil {
 		return false
 	}
-	can, name := said.Legacy.Elicitation, said.LegacyInfo.Name
-	if q.meta != nil {
-		can, name = said.Modern.Elicitation, said.ModernInfo.Name
-	}
+	can := cmp.Or(said.Legacy.Elicitation, said.Modern.Elicitation)
+	name, _ := q.client.Introduction.name()
 	return can != nil && (can.Form != nil || can.URL == nil) && DrawsForms(name) // {} is a form
 }

@@ -39,8 +39,6 @@ type Questions struct {
 	quit   Event
 
 	mu       sync.Mutex
-	greeting []byte              // params of the client's last initialize
-	meta     []byte              // _meta of the client's last call, if that was a modern one
 	due      map[string][]object // by tool: what its next call asks about
 	granted  map[string]bool     // keys of objects that were allowed
 	open     *question
@@ -96,14 +94,17 @@ func newQuestions(c *Client) *Questions {
 	}
 }
 
-// NoteInitialize keeps what a legacy client says of itself.
-func (q *Questions) NoteInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	if q == nil || string(e.Method) != "initialize" || e.Params.End-e.Params.Start > MaxIntroduction {
-		return
+// Before returns what stands before a call: Hold, once there is a question or an answer to one, and otherwise nil.
+func (q *Questions) Before(e *mcpproxy.Envelope) func(*mcpproxy.Frame, *mcpproxy.Envelope, HeldCall) bool {
+	if q == nil || !e.Trackable() {
+		return nil
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.greeting = slices.Clone(f.Slice(e.Params))
+	if len(q.due)+len(q.ours) == 0 && !e.Inputs.Present() {
+		return nil
+	}
+	return q.Hold
 }
 
 // refused notes what the next call of a tool asks about, and reports whether it asks.
@@ -156,10 +157,6 @@ func (q *Questions) Hold(f *mcpproxy.Frame, e *mcpproxy.Envelope, call HeldCall)
 func (q *Questions) begin(f *mcpproxy.Frame, e *mcpproxy.Envelope, call HeldCall) *question {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	modern := e.Era() == mcpproxy.Modern
-	if q.meta = nil; modern {
-		q.meta = slices.Clone(f.Slice(e.ParamsMeta))
-	}
 	objects := slices.DeleteFunc(slices.Clone(q.due[call.Tool]), func(o object) bool { return !q.may(o) })
 	waits := q.open != nil || e.Inputs.Present() || time.Since(q.answered) < apart || time.Since(q.others) < otherWaits
 	if len(objects) == 0 || waits || !f.Flaws.IsStrict() || f.Slice(e.Params) == nil || !q.shows() {
@@ -171,7 +168,7 @@ func (q *Questions) begin(f *mcpproxy.Frame, e *mcpproxy.Envelope, call HeldCall
 	}
 	id := string(JSONString("mcp-jail/" + rand.Text())) // of 130 random bits
 	open := &question{id: id, call: call, objects: objects, asked: time.Now()}
-	if modern {
+	if e.Era() == mcpproxy.Modern {
 		open.digest = digestOf(f, e)
 	} else {
 		open.frame = f.Detach()

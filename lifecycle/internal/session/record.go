@@ -132,19 +132,16 @@ func (r *record) save(finished bool) {
 // introduction is what a client says of itself, for Session.ClientNamed.
 type introduction struct {
 	named  func(name, version string) // nil: no caller wants the name
-	params atomic.Pointer[[]byte]     // of the first message that may have it
+	params atomic.Pointer[[]byte]     // of the last message that may have it
 	told   bool                       // used by tell alone
 }
 
 // MaxIntroduction bounds the params that are kept.
 const MaxIntroduction = 64 << 10
 
-// Note keeps the params of an initialize, or the _meta of a first modern request. They are decoded
+// Note keeps the params of an initialize, or the _meta of a modern request. They are decoded
 // later, so that the server's start does not wait.
 func (i *introduction) Note(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	if i.params.Load() != nil {
-		return
-	}
 	var text []byte
 	switch {
 	case string(e.Method) == "initialize":
@@ -152,11 +149,11 @@ func (i *introduction) Note(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	case e.Era() == mcpproxy.Modern:
 		text = f.Slice(e.ParamsMeta)
 	}
-	if len(text) == 0 || len(text) > MaxIntroduction {
+	if earlier := i.params.Load(); len(text) == 0 || len(text) > MaxIntroduction || earlier != nil && bytes.Equal(*earlier, text) {
 		return
 	}
 	text = bytes.Clone(text)
-	i.params.CompareAndSwap(nil, &text)
+	i.params.Store(&text)
 }
 
 func (i *introduction) tell() {

@@ -175,7 +175,6 @@ func (s *statefulSession) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (an
 	s.client.Requested.Set()
 	s.client.Introduction.Note(f, e)
 	s.heir.noteRequest(f, e)
-	s.client.Questions.NoteInitialize(f, e)
 	if !s.answered.IsSet() {
 		select {
 		case s.requestSent <- struct{}{}:
@@ -189,16 +188,17 @@ func (s *statefulSession) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (an
 			s.client.Proxy.Client.Inject(refused.ErrorFrame(e.ID))
 			return true
 		}
+		if ask := s.client.Questions.Before(e); ask != nil && !f.Batch && ask(f, e, s.held(e)) {
+			s.client.Proxy.Requests.Withdraw(e.ID)
+			return true
+		}
 	}
-	if string(e.Method) == "tools/call" && !f.Batch && e.Trackable() && s.client.Questions != nil && s.client.Questions.Hold(f, e, s.held(e)) {
-		s.client.Proxy.Requests.Withdraw(e.ID)
-		return true
-	}
-	if session.AsksForLogs(f, e) {
+	logs := session.AsksForLogs(f, e)
+	if logs {
 		s.client.Proxy.Requests.WantsLogs(e)
 	}
 	if string(e.Method) == "tools/call" {
-		s.refresh.onCall(s.client, f, e)
+		s.refresh.onCall(s.client, logs)
 		s.server().FirstCallMark.CompareAndSwap(0, int64(s.server().Tail.LineCount()))
 		s.server().FirstCall.Set()
 		s.server().Processes.CallBegins(string(e.Name[:min(len(e.Name), mcpproxy.MaxTool)]), func() bool { return s.calls.others(e.ID) })

@@ -94,11 +94,10 @@ func (r *refresher) start(c *session.Client, succeed func(*session.Next), relist
 	})
 }
 
-func (r *refresher) onCall(c *session.Client, f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+func (r *refresher) onCall(c *session.Client, asked bool) {
 	if c.Config.Refresh == nil || !r.news.Load() && time.Now().UnixNano()-r.last.Load() < int64(refreshPause) {
 		return
 	}
-	asked := e.Era() == mcpproxy.Modern && session.ModernRequest("tools/call", f.Slice(e.ParamsMeta)).Logs
 	select {
 	case r.wanted <- asked:
 	default: // an earlier call has asked for the look

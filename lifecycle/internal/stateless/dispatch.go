@@ -116,7 +116,6 @@ func (dp *dispatcher) dispatchMessage(ctx context.Context, f *mcpproxy.Frame, ba
 func (dp *dispatcher) dispatchRequest(ctx context.Context, rq *clientRequest) {
 	e := &rq.frame.Messages[0]
 	dp.client.Introduction.Note(rq.frame, e)
-	dp.client.Questions.NoteInitialize(rq.frame, e)
 	switch {
 	case rq.method == "initialize":
 		rq.era, rq.info = mcpproxy.Legacy, dp.session.discovery.infos.RecordInitialize(rq.frame, e)
