@@ -34,6 +34,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnose"
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -87,7 +88,7 @@ func (t *Target) unreachableArguments() string {
 	if t.Profile == nil || t.isTool {
 		return ""
 	}
-	w := diagnostics.Arguments(t.evidence())
+	w := diagnose.Arguments(t.evidence())
 	if w == "" || t.Policy.Stateful {
 		return w
 	}
@@ -97,7 +98,7 @@ func (t *Target) unreachableArguments() string {
 			tools = append(tools, tool.Profile)
 		}
 	}
-	return diagnostics.Arguments(t.evidence(), tools...)
+	return diagnose.Arguments(t.evidence(), tools...)
 }
 
 func (t *Target) evidence() diagnostics.Evidence {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnose"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -96,12 +97,12 @@ func StartFailure(ev diagnostics.Evidence, err error) (diagnostics.Diagnosis, in
 		return gapFailure(ev.Server, gaps), statusJail
 	case !errors.As(err, &start):
 		d := diagnostics.JailFailure(ev.Server, err.Error(), nil)
-		d.Fix = cmp.Or(diagnostics.BuildFix(err, runtime.GOOS), d.Fix)
+		d.Fix = cmp.Or(diagnose.BuildFix(err, runtime.GOOS), d.Fix)
 		return d, statusJail
 	}
 	ev.Stage = diagnostics.StageExec
 	ev.Start = &diagnostics.Start{Step: start.Step, Errno: start.Errno, Detail: start.Detail, Fix: start.Fix}
-	d, status := diagnostics.Diagnose(ev), statusJail
+	d, status := diagnose.Failure(ev), statusJail
 	if start.Step == confine.StepExec {
 		status = StatusFailed
 	}
@@ -153,7 +154,7 @@ func gapFailure(server string, e *confine.GapError) diagnostics.Diagnosis {
 // Diagnose makes a diagnosis and announces it. If the diagnosis is silent, and the server
 // answered and still runs, it only records it.
 func (s *Server) Diagnose(ev diagnostics.Evidence) diagnostics.Diagnosis {
-	return s.tell(diagnostics.Diagnose(ev), ev)
+	return s.tell(diagnose.Failure(ev), ev)
 }
 
 func (s *Server) tell(d diagnostics.Diagnosis, ev diagnostics.Evidence) diagnostics.Diagnosis {
@@ -166,7 +167,7 @@ func (s *Server) tell(d diagnostics.Diagnosis, ev diagnostics.Evidence) diagnost
 
 // DiagnoseCall diagnoses a call that got no answer, or none that can be used.
 func (s *Server) DiagnoseCall(ev diagnostics.Evidence) diagnostics.Diagnosis {
-	d := diagnostics.Diagnose(ev)
+	d := diagnose.Failure(ev)
 	s.nextStep(&d)
 	return s.tell(d, ev)
 }

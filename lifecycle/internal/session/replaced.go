@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnose"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -38,7 +39,7 @@ func (s *Server) tellReplaced(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcppro
 			continue
 		}
 		s.toldReplaced = append(s.toldReplaced, file)
-		d := diagnostics.OfReplaced(s.Evidence(diagnostics.StageCall, c, c.Start), file)
+		d := diagnose.OfReplaced(s.Evidence(diagnostics.StageCall, c, c.Start), file)
 		s.recordDiagnosis(d)
 		f.AddElement(&e.Content, d.ResultBlock())
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnose"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -236,7 +237,7 @@ type loginWords struct{ said chan<- struct{} }
 
 // Write implements io.Writer.
 func (w loginWords) Write(b []byte) (int, error) {
-	if diagnostics.MayAwait(b) {
+	if diagnose.MayAwait(b) {
 		select {
 		case w.said <- struct{}{}:
 		default:

@@ -1,4 +1,4 @@
-package diagnostics
+package diagnose
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -39,7 +40,7 @@ func absentOnHost(p string) bool {
 
 // generated returns the evidence of a server that names some of paths or directories
 // around them.
-func generated(r *rand.Rand, paths []string) Evidence {
+func generated(r *rand.Rand, paths []string) diagnostics.Evidence {
 	pick := func(from []string) string { return from[r.IntN(len(from))] }
 	name := func() string {
 		p := pick(paths)
@@ -59,7 +60,7 @@ func generated(r *rand.Rand, paths []string) Evidence {
 		}
 		return path.Clean(p)
 	}
-	ev := Evidence{Stage: StageCall, Server: "s", Tool: "t", Method: "tools/call", UserHome: "/home/u", SearchPath: "/usr/bin:/opt/tools/bin:/home/u/bin", Text: "it failed"}
+	ev := diagnostics.Evidence{Stage: diagnostics.StageCall, Server: "s", Tool: "t", Method: "tools/call", UserHome: "/home/u", SearchPath: "/usr/bin:/opt/tools/bin:/home/u/bin", Text: "it failed"}
 	for range r.IntN(4) {
 		ev.Denials = append(ev.Denials, policy.Denial{
 			Axis: policy.AxisFs, Operation: pick([]string{"create", "write", "truncate", "remove", "rename", "mkdir", "setxattr"}), Target: name(), Program: "/usr/bin/node", Count: 1,
@@ -108,8 +109,8 @@ func TestTextGetsNoSecrets(t *testing.T) {
 	} {
 		ev := evidence(text)
 		ev.Exists = func(string) bool { return true }
-		d := Diagnose(ev)
-		if d.Attribution != Likely || len(wordsOf(d)) > 0 || !strings.Contains(d.Cause, "The jail hides keys and passwords") {
+		d := Failure(ev)
+		if d.Attribution != diagnostics.Likely || len(wordsOf(d)) > 0 || !strings.Contains(d.Cause, "The jail hides keys and passwords") {
 			t.Errorf("%s\n%s", text, d.Text())
 		}
 	}
@@ -123,7 +124,7 @@ func TestTextGetsNoSecrets(t *testing.T) {
 			ev := evidence(fmt.Sprintf(text, path))
 			ev.Exists = func(string) bool { return true }
 			deciding(&ev, judge(all, fakeHost(hostFiles)))
-			if d := Diagnose(ev); d.Attribution != Likely || (len(wordsOf(d)) == 0) != secret || secret && !strings.Contains(advised(d), "mcp-jail does not suggest") {
+			if d := Failure(ev); d.Attribution != diagnostics.Likely || (len(wordsOf(d)) == 0) != secret || secret && !strings.Contains(advised(d), "mcp-jail does not suggest") {
 				t.Errorf("%s\n%s", ev.Text, d.Text())
 			}
 		}
@@ -131,7 +132,7 @@ func TestTextGetsNoSecrets(t *testing.T) {
 	for _, text := range []string{"ls: cannot open directory '/home/u': Permission denied", "ls: cannot access '/root': No such file or directory", "EACCES: permission denied, scandir '/'"} {
 		ev := evidence(text)
 		ev.Exists = func(string) bool { return true }
-		if d := Diagnose(ev); len(wordsOf(d)) > 0 {
+		if d := Failure(ev); len(wordsOf(d)) > 0 {
 			t.Errorf("%s\n%s", text, d.Text())
 		}
 	}
@@ -139,14 +140,14 @@ func TestTextGetsNoSecrets(t *testing.T) {
 		ev := evidence("it failed")
 		ev.Exists = func(path string) bool { return !strings.HasSuffix(path, "/.") }
 		ev.Denials = []policy.Denial{{Axis: policy.AxisIPC, Operation: "connect", Target: socket}}
-		if d := Diagnose(ev); (len(wordsOf(d)) == 0) != secret || secret && !strings.Contains(advised(d), "mcp-jail does not suggest") {
+		if d := Failure(ev); (len(wordsOf(d)) == 0) != secret || secret && !strings.Contains(advised(d), "mcp-jail does not suggest") {
 			t.Errorf("%s", d.Text())
 		}
 	}
 	ev := evidence("it failed")
 	ev.Exists = func(string) bool { return true }
 	ev.Denials = refusals("open /home/u/.aws/credentials")
-	if d := Diagnose(ev); len(wordsOf(d)) == 0 || !strings.Contains(advised(d), "careful: ") {
+	if d := Failure(ev); len(wordsOf(d)) == 0 || !strings.Contains(advised(d), "careful: ") {
 		t.Errorf("%s", d.Text())
 	}
 }
@@ -175,7 +176,7 @@ var homeJudge = func() func(string, policy.Rights) []policy.Reason {
 }()
 
 // onHomeHost makes evidence one of homeHost.
-func onHomeHost(ev *Evidence) {
+func onHomeHost(ev *diagnostics.Evidence) {
 	ev.Exists = homeHost.exists
 	ev.SearchPath = "/usr/bin:/home/u/tools"
 	deciding(ev, homeJudge)
@@ -247,7 +248,7 @@ func TestWriteForbidden(t *testing.T) {
 			}
 		}
 		deciding(&ev, harm)
-		before, d := ev.Profile, Diagnose(ev)
+		before, d := ev.Profile, Failure(ev)
 		var after *policy.Profile
 		var err error
 		switch {

@@ -1,15 +1,16 @@
-package diagnostics_test
+package diagnose_test
 
 import (
 	"fmt"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnose"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // The text of a failed call names a file that the policy refuses.
-func ExampleDiagnose() {
-	d := diagnostics.Diagnose(diagnostics.Evidence{
+func ExampleFailure() {
+	d := diagnose.Failure(diagnostics.Evidence{
 		Stage: diagnostics.StageCall, Server: "notes", Tool: "read", Text: "EACCES: permission denied, open '/srv/list.txt'",
 		Profile: &policy.Profile{Server: "notes", Home: "/home/me"}, Exists: func(string) bool { return true },
 	})

@@ -1,4 +1,4 @@
-package diagnostics
+package diagnose
 
 import (
 	"io/fs"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -117,7 +118,7 @@ func TestNoWrite(t *testing.T) {
 			ev.Profile.Programs, ev.Profile.Loaders = []string{"/data/tools/helper"}, []string{"/data/lib/ld.so"}
 			ev.Profile.Parts = []policy.Part{{Path: "/data/srv"}}
 			deciding(&ev, judge(&policy.Policy{}, host))
-			if d := Diagnose(ev); strings.Contains(strings.Join(wordsOf(d), "\n"), "--write") != (path == tt.yes) {
+			if d := Failure(ev); strings.Contains(strings.Join(wordsOf(d), "\n"), "--write") != (path == tt.yes) {
 				t.Errorf("%s\n%s", path, d.Text())
 			}
 		}
@@ -145,7 +146,7 @@ func TestRefusedProposal(t *testing.T) {
 			}
 			return all
 		}
-		d := Diagnose(ev)
+		d := Failure(ev)
 		if !strings.Contains(advised(d), want) || strings.Contains(advised(d), "\x1b") || d.CanAllow() != (kind == "") {
 			t.Errorf("%s: %q\n%s", kind, advised(d), d.Text())
 		}
@@ -158,8 +159,8 @@ func TestSecretsStayOut(t *testing.T) {
 	ev.Exists = nil
 	ev.Stderr = []string{"token " + secret, "https://u:" + secret + "@example.org/"}
 	ev.Denials = []policy.Denial{{Axis: policy.AxisNet, Operation: "connect", Target: "https://example.org/?t=" + secret}}
-	d := Diagnose(ev)
-	r, err := Record{Diagnoses: []Diagnosis{d}, Denials: d.Denials}.Encode()
+	d := Failure(ev)
+	r, err := diagnostics.Record{Diagnoses: []diagnostics.Diagnosis{d}, Denials: d.Denials}.Encode()
 	testkit.Must(t, err)
 	for name, s := range map[string]string{"text": d.Text(), "frame": string(d.ErrorFrame([]byte("1"))), "block": string(d.ResultBlock()), "record": string(r)} {
 		if strings.Contains(s, secret) {

@@ -1,18 +1,17 @@
-package analysis
+package diagnostics
 
 import (
 	"syscall"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // Evidence is everything known about one failure. Only Stage and Server are required.
 // Missing evidence makes the diagnosis weaker.
 type Evidence struct {
-	Stage  report.Stage
+	Stage  Stage
 	Server string
 	Tool   string // the tool that was called; "" outside of a call
 	Method string // the request that failed: "tools/list", "tools/call"; "" for none
@@ -66,7 +65,7 @@ type Evidence struct {
 	// With nil, Replaced stays empty.
 	Identity func(path string) (policy.FileID, bool)
 	// Redactor removes secrets. nil means a Redactor of the secret variables of Profile.
-	Redactor *report.Redactor
+	Redactor *Redactor
 	Unset    []string // variables that are granted but not set on the host
 	Roots    []string // the roots that the client gave the server; nil when unknown
 
@@ -131,40 +130,4 @@ type Exit struct {
 	Code   int            // exit status; 128+n after signal n
 	Signal syscall.Signal // 0 unless a signal ended it
 	Why    string         // why the jail ended it, because it could no longer enforce the policy; else ""
-}
-
-func (ev *Evidence) redactor() *report.Redactor {
-	switch {
-	case ev.Redactor != nil:
-		return ev.Redactor
-	case ev.Profile != nil:
-		return report.NewRedactor(ev.Profile.Env)
-	}
-	return nil
-}
-
-// signalNames maps the system's description of a signal to its name. Numbers and constants
-// differ between systems. These descriptions do not.
-func signalNames() map[string]string {
-	return map[string]string{
-		"hangup": "SIGHUP", "interrupt": "SIGINT", "quit": "SIGQUIT", "illegal instruction": "SIGILL",
-		"trace/breakpoint trap": "SIGTRAP", "trace/BPT trap": "SIGTRAP", "aborted": "SIGABRT", "abort trap": "SIGABRT",
-		"bus error": "SIGBUS", "floating point exception": "SIGFPE", "killed": "SIGKILL",
-		"user defined signal 1": "SIGUSR1", "user defined signal 2": "SIGUSR2",
-		"segmentation fault": "SIGSEGV", "broken pipe": "SIGPIPE", "alarm clock": "SIGALRM", "terminated": "SIGTERM",
-		"CPU time limit exceeded": "SIGXCPU", "cputime limit exceeded": "SIGXCPU",
-		"file size limit exceeded": "SIGXFSZ", "filesize limit exceeded": "SIGXFSZ",
-		"bad system call": "SIGSYS",
-	}
-}
-
-// SignalName returns the name of a signal, or "" for none.
-func SignalName(s syscall.Signal) string {
-	if s == 0 {
-		return ""
-	}
-	if name := signalNames()[s.String()]; name != "" {
-		return name
-	}
-	return s.String()
 }
