@@ -120,7 +120,7 @@ func denied(c *analysis.Case, d policy.Denial) analysis.Finding {
 	if d.Target == policy.DenialOthers {
 		return deniedOthers(c, d)
 	}
-	d.Program = c.Evidence.Redactor.Redact(d.Program)
+	d.Program = c.Evidence.Redactor.Redact(c.Actor(d.Program))
 	target := c.Name(d.Target)
 	if filepath.IsAbs(d.Target) {
 		target = c.Show(filepath.Clean(d.Target))

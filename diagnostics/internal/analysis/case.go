@@ -112,6 +112,18 @@ func (c *Case) Name(s string) string { return show.InSentence(c.Evidence.Redacto
 // Who names the server in a sentence.
 func (c *Case) Who() string { return diagnostics.Who(c.Evidence.Server) }
 
+// Actor returns the name by which a user knows a program that was refused something: none for the server's own, and sh
+// for the shell that is sh here.
+func (c *Case) Actor(program string) string {
+	switch program {
+	case c.Profile.Program:
+		return ""
+	case c.Canonical("/bin/sh"):
+		return "sh"
+	}
+	return program
+}
+
 // Lacks says that the server may not do something with a path, or "" if it may.
 func (c *Case) Lacks(path string, missing policy.Rights) string {
 	if missing&policy.Write != 0 && c.Exists(path) == Absent {
