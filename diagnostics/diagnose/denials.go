@@ -131,7 +131,7 @@ func denied(c *analysis.Case, d policy.Denial) analysis.Finding {
 		return analysis.AnalyzePath(c, d, cause)
 	case policy.AxisIPC:
 		if filepath.IsAbs(d.Target) { // a socket with a path
-			if c.Evidence.Stale != nil && c.Evidence.Stale(d.Target) {
+			if c.Evidence.Host.Stale(d.Target) {
 				return analysis.StaleSocket(c, d)
 			}
 			return analysis.AnalyzePath(c, d, cause)

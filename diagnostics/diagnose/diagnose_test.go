@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnostest"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -25,13 +26,13 @@ import (
 func TestAnalyzeBeforeRedacting(t *testing.T) {
 	ev := evidence("EACCES: permission denied, open '/var/lib/postgres/x'")
 	ev.Profile.Env = append(ev.Profile.Env, policy.Variable{Name: "DB_USER", Value: "postgres", Secret: true})
-	ev.Exists = host{"/var/lib/postgres/x": true}.exists
+	diagnostest.Of(&ev).Exists = host{"/var/lib/postgres/x": true}.exists
 	d := Failure(ev)
 	if d.Attribution != diagnostics.Likely || d.Hints[0].Missing != "read" || strings.Contains(told(d), "postgres") || len(wordsOf(d)) > 0 || !strings.Contains(advised(d), "the value of a secret variable") {
 		t.Errorf("%s", d.Text())
 	}
 	ev.Profile.Env = append(ev.Profile.Env[:len(ev.Profile.Env)-1], policy.Variable{Name: "DATA_DIR", Value: "/data/notes", Secret: true})
-	ev.Text, ev.Exists = "EACCES: permission denied, open '/data/notes/x.md'", someHost.exists
+	ev.Text, diagnostest.Of(&ev).Exists = "EACCES: permission denied, open '/data/notes/x.md'", someHost.exists
 	if d := Failure(ev); strings.Join(wordsOf(d), " ") != `--read /data/notes/x.md` {
 		t.Errorf("%s", d.Text())
 	}
@@ -42,7 +43,7 @@ func TestAnalyzeBeforeRedacting(t *testing.T) {
 		t.Errorf("heard %q", got)
 	}
 	ev.Profile.Env[len(ev.Profile.Env)-1] = policy.Variable{Name: "DB_USER", Value: "postgres", Secret: true}
-	ev.Stage, ev.Text, ev.Exists = diagnostics.StageStartup, "", host{"/var/lib/postgres/x": true}.exists
+	ev.Stage, ev.Text, diagnostest.Of(&ev).Exists = diagnostics.StageStartup, "", host{"/var/lib/postgres/x": true}.exists
 	ev.Exit = &diagnostics.Exit{Code: 1}
 	ev.RawStderr, ev.Stderr = []string{"EACCES: permission denied, open '/var/lib/postgres/x'"}, []string{"EACCES: permission denied, open '/var/lib/[redacted DB_USER]/x'"}
 	if d := Failure(ev); d.Attribution != diagnostics.Likely || strings.Contains(string(d.ErrorFrame([]byte("1")))+d.Text(), "postgres") {
@@ -54,8 +55,8 @@ func TestAnalyzeBeforeRedacting(t *testing.T) {
 func TestAwaited(t *testing.T) {
 	ev := evidence("")
 	ev.Stage, ev.Tool, ev.Method, ev.Stderr = diagnostics.StageStartup, "", "", []string{"OAuth callback server running at http://127.0.0.1:16774", "Waiting for authorization..."}
-	ev.Listening = func() ([]int, bool) { return []int{16774}, true }
-	ev.Logins = func() string { return "~/.mcp-auth" }
+	diagnostest.Of(&ev).Listening = func() []int { return []int{16774} }
+	diagnostest.Of(&ev).Logins = func() string { return "~/.mcp-auth" }
 	defaultProfile(ev.Profile)
 	d, ok := Awaited(ev)
 	want := "--inbound 16774"
@@ -167,8 +168,10 @@ func fixture(change func(*policy.Profile)) *policy.Profile {
 func evidence(text string) diagnostics.Evidence {
 	ev := diagnostics.Evidence{
 		Stage: diagnostics.StageCall, Server: "github", Tool: "search", Method: "tools/call", Profile: fixture(nil), Text: text,
-		UserHome: "/home/u", SearchPath: "/usr/bin:/bin:/opt/tools/bin", Exists: someHost.exists, May: someMay,
+		UserHome: "/home/u", SearchPath: "/usr/bin:/bin:/opt/tools/bin",
 	}
+	host := diagnostest.Of(&ev)
+	host.Exists, host.May = someHost.exists, someMay
 	deciding(&ev, judge(&policy.Policy{}, fakeHost(hostFiles)))
 	return ev
 }
@@ -176,7 +179,7 @@ func evidence(text string) diagnostics.Evidence {
 // deciding gives evidence a Decide for its profile, as that of a session decides where nothing is tried.
 func deciding(ev *diagnostics.Evidence, reasons func(string, policy.Rights) []policy.Reason) {
 	profile, perCall := ev.Profile, ev.Stateless
-	ev.Decide = func(wants ...change.Want) (all []change.Proposal) {
+	diagnostest.Of(ev).Decide = func(wants ...change.Want) (all []change.Proposal) {
 		for _, w := range wants {
 			o, known := w.Object, change.ReasonsOf(w, perCall)
 			switch rights := o.Fs.Rights(); {

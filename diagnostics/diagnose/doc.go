@@ -1,7 +1,7 @@
 // Package diagnose finds the cause of a failed MCP server in the evidence, and which grant helps.
 //
 // The package is pure. It opens no file, reads no clock and no environment, and starts no goroutine. It
-// asks about this machine only through functions in the [diagnostics.Evidence].
+// asks about this machine only through a [diagnostics.Host].
 //
 // # Steps
 //

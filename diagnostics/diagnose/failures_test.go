@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnostest"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/analysis"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -186,15 +187,15 @@ func (f failure) evidence() diagnostics.Evidence {
 
 // host is the fixture's host as the row changes it.
 func (f failure) host(ev *diagnostics.Evidence) {
-	more := host{}
+	known, more := diagnostest.Of(ev), host{}
 	for _, path := range f.Exists {
 		more[path] = true
 	}
-	ev.Exists = func(path string) bool {
+	known.Exists = func(path string) bool {
 		return !slices.Contains(f.Absent, path) && (someHost.exists(path) || more.exists(path) && path != "/")
 	}
 	if f.Links != nil {
-		ev.Canonical = func(path string) string {
+		known.Canonical = func(path string) string {
 			for range len(f.Links) {
 				for from, to := range f.Links {
 					if rest, ok := strings.CutPrefix(path, from); ok {
@@ -205,28 +206,28 @@ func (f failure) host(ev *diagnostics.Evidence) {
 			return path
 		}
 	}
-	ev.May = func(path string, r policy.Rights) bool {
+	known.May = func(path string, r policy.Rights) bool {
 		return !slices.Contains(f.Unmakeable, path) && (someMay(path, r) || slices.Contains(f.Executables, path))
 	}
-	ev.Holds = func(file, name string) bool { return f.Holds[file] == name }
-	ev.Source = func(name string) string { return f.Sources[name] }
+	known.Holds = func(file, name string) bool { return f.Holds[file] == name }
+	known.Source = func(name string) string { return f.Sources[name] }
 	if f.Shared != nil {
-		ev.Shared = func(dir string) string { return f.Shared[dir] }
+		known.Shared = func(dir string) string { return f.Shared[dir] }
 	}
 	if f.Values != nil {
-		ev.Variable = func(name string) string { return f.Values[name] }
+		known.Variable = func(name string) string { return f.Values[name] }
 	}
 	if f.Listens != nil {
-		ev.Listens = func(_ string, port int) bool { return slices.Contains(f.Listens, port) }
+		known.Listens = func(_ string, port int) bool { return slices.Contains(f.Listens, port) }
 	}
 	if f.Stale != nil {
-		ev.Stale = func(path string) bool { return slices.Contains(f.Stale, path) }
+		known.Stale = func(path string) bool { return slices.Contains(f.Stale, path) }
 	}
 	if f.Elsewhere != nil {
-		ev.Elsewhere = func(port int) bool { return slices.Contains(f.Elsewhere, port) }
+		known.Elsewhere = func(port int) bool { return slices.Contains(f.Elsewhere, port) }
 	}
 	if f.Listening != nil {
-		ev.Listening = func() ([]int, bool) { return f.Listening, true }
+		known.Listening = func() []int { return f.Listening }
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnostest"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -56,7 +57,7 @@ func TestGolden(t *testing.T) {
 		Diagnoses: []diagnostics.Diagnosis{d, call},
 	}
 	ev.Text, ev.Denials = "[Errno 2] No such file", []policy.Denial{{Axis: policy.AxisFs, Operation: "create", Target: "/home/u/work/src/new.rs", Program: "/usr/bin/python3", Count: 2}}
-	ev.Exists = func(path string) bool { return !strings.HasPrefix(path, "/home/u/work/src/new.rs") }
+	diagnostest.Of(&ev).Exists = func(path string) bool { return !strings.HasPrefix(path, "/home/u/work/src/new.rs") }
 	recorded := Failure(ev)
 	testkit.Golden(t, "recorded.txt", []byte(recorded.Text()+"\n"+blockText(recorded)+"\n"))
 	r.Diagnoses = append(r.Diagnoses, recorded)
@@ -128,7 +129,7 @@ func TestBounds(t *testing.T) {
 		ev.Stderr = append(ev.Stderr, strings.Repeat("\x00\u2028<&>", 2000))
 		ev.Denials = append(ev.Denials, policy.Denial{Axis: policy.AxisFs, Operation: "open", Target: "/" + strings.Repeat("é\x01", 900)})
 	}
-	ev.Exists = nil
+	diagnostest.Of(&ev).Exists = nil
 	d := Failure(ev)
 	if n := len(d.ErrorFrame([]byte("1"))); n > 256<<10 {
 		t.Errorf("the frame has %d bytes", n)
@@ -174,7 +175,10 @@ func TestArguments(t *testing.T) {
 			slices.SortFunc(ev.Profile.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
 		}, "not granted: ~/work/out.txt. --deny out.txt denies it. Leave that out, if the server may have it"},
 		{"on Windows", "/home/u/notes", func(ev *diagnostics.Evidence) { defaults(ev); ev.Profile.Dir = `C:\work` }, ""},
-		{"proc", "/proc/self", func(ev *diagnostics.Evidence) { defaults(ev); ev.Exists = func(string) bool { return true } }, ""},
+		{"proc", "/proc/self", func(ev *diagnostics.Evidence) {
+			defaults(ev)
+			diagnostest.Of(ev).Exists = func(string) bool { return true }
+		}, ""},
 	}
 	for _, row := range testkit.Rows(t, "arguments.txt", 4) {
 		change := defaults
@@ -251,8 +255,8 @@ func FuzzDiagnose(f *testing.F) {
 	profile := fixture(nil)
 	f.Fuzz(func(t *testing.T, text string) {
 		ev := diagnostics.Evidence{Stage: diagnostics.StageCall, Server: "github", Profile: profile, Text: text, Stderr: []string{text}, UserHome: "/home/u",
-			Exists:  func(p string) bool { return len(p)%2 == 0 },
 			Denials: []policy.Denial{{Axis: policy.AxisNet, Operation: "connect", Target: text}, {Axis: policy.AxisFs, Operation: text, Target: text}}}
+		diagnostest.Of(&ev).Exists = func(p string) bool { return len(p)%2 == 0 }
 		check(t, Failure(ev))
 		ev.Denials = nil
 		d := Failure(ev)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnostest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -112,7 +113,7 @@ func TestNoWrite(t *testing.T) {
 		for _, path := range []string{tt.no, tt.yes} {
 			ev := evidence("it failed")
 			ev.Denials = []policy.Denial{{Axis: policy.AxisFs, Operation: "write", Target: path, Program: "/usr/bin/node", Count: 1}}
-			ev.Exists, ev.SearchPath = func(p string) bool { return p == path || strings.HasPrefix(path, p+"/") }, "/usr/bin:/data/bin"
+			diagnostest.Of(&ev).Exists, ev.SearchPath = func(p string) bool { return p == path || strings.HasPrefix(path, p+"/") }, "/usr/bin:/data/bin"
 			host := fakeHost(hostFiles)
 			host.Environ = []string{"PATH=/usr/bin:/data/bin"}
 			ev.Profile.Programs, ev.Profile.Loaders = []string{"/data/tools/helper"}, []string{"/data/lib/ld.so"}
@@ -136,7 +137,7 @@ func TestRefusedProposal(t *testing.T) {
 		policy.WhyDenied:        "denies it. Leave that out, if the server may have it",
 	} {
 		ev := evidence("EACCES: permission denied, open '/home/u/notes/a.md'")
-		ev.Decide = func(wants ...change.Want) (all []change.Proposal) {
+		diagnostest.Of(&ev).Decide = func(wants ...change.Want) (all []change.Proposal) {
 			for _, w := range wants {
 				var reasons []policy.Reason
 				if kind != "" {
@@ -156,7 +157,7 @@ func TestRefusedProposal(t *testing.T) {
 func TestSecretsStayOut(t *testing.T) {
 	const secret = "ghp_0123456789abcdef"
 	ev := evidence("EACCES: permission denied, open '/data/" + secret + "/x' while GITHUB_TOKEN=" + secret)
-	ev.Exists = nil
+	diagnostest.Of(&ev).Exists = nil
 	ev.Stderr = []string{"token " + secret, "https://u:" + secret + "@example.org/"}
 	ev.Denials = []policy.Denial{{Axis: policy.AxisNet, Operation: "connect", Target: "https://example.org/?t=" + secret}}
 	d := Failure(ev)

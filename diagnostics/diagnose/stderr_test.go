@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnostest"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/analysis"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -157,9 +158,9 @@ func TestOfJail(t *testing.T) {
 	} {
 		ev := evidence(tt.text)
 		ev.Unanswered, ev.Profile.Inbound = tt.unanswered, []int{4000}
-		ev.Listening = func() ([]int, bool) { return []int{3000, 4000}, true }
-		ev.Listens = func(host string, port int) bool { return port == 5037 }
-		ev.Exists = func(path string) bool { return someHost.exists(path) || path == home+"/docs/out.txt" }
+		diagnostest.Of(&ev).Listening = func() []int { return []int{3000, 4000} }
+		diagnostest.Of(&ev).Listens = func(host string, port int) bool { return port == 5037 }
+		diagnostest.Of(&ev).Exists = func(path string) bool { return someHost.exists(path) || path == home+"/docs/out.txt" }
 		d, ok := OfJail(ev)
 		if ok != (tt.note != "") || !strings.Contains(d.Cause, tt.note) || strings.Join(wordsOf(d), " ") != tt.words {
 			t.Errorf("%s: %v %q %q", tt.name, ok, d.Cause, wordsOf(d))
@@ -192,7 +193,7 @@ func TestPrograms(t *testing.T) {
 				more["/home/u/"+place] = true
 			}
 			ev := evidence(row.Real)
-			ev.Exists = func(path string) bool {
+			diagnostest.Of(&ev).Exists = func(path string) bool {
 				return path != "/home/u" && more.exists(path) || strings.HasPrefix("/home/u", path)
 			}
 			ev.Profile.Withheld, ev.Profile.Env = withheld, nil
@@ -295,7 +296,7 @@ func TestForgery(t *testing.T) {
 	}
 	for _, place := range []bool{false, true} {
 		ev := evidence("EACCES: permission denied, open '/data/\x1b[2K\u202e[mcp-jail] forged'")
-		ev.Exists, ev.FromCommandLine = nil, place
+		diagnostest.Of(&ev).Exists, ev.FromCommandLine = nil, place
 		// Text of the server loses the sequence. A denial keeps the name unchanged.
 		ev.Denials = []policy.Denial{{Axis: policy.AxisFs, Operation: "open", Target: "/data/\x1b[2K\u202e[MCP-jail] forged"}}
 		d := Failure(ev)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnostest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -108,7 +109,7 @@ func TestTextGetsNoSecrets(t *testing.T) {
 		"ENOENT: no such file or directory, open '/home/v/.ssh/id_rsa'", "EACCES: permission denied, scandir '/home/u/.ssh'",
 	} {
 		ev := evidence(text)
-		ev.Exists = func(string) bool { return true }
+		diagnostest.Of(&ev).Exists = func(string) bool { return true }
 		d := Failure(ev)
 		if d.Attribution != diagnostics.Likely || len(wordsOf(d)) > 0 || !strings.Contains(d.Cause, "The jail hides keys and passwords") {
 			t.Errorf("%s\n%s", text, d.Text())
@@ -122,7 +123,7 @@ func TestTextGetsNoSecrets(t *testing.T) {
 	} {
 		for _, text := range []string{"EACCES: permission denied, open '%s'", "connect EACCES %s", "EROFS: read-only file system, open '%s'"} {
 			ev := evidence(fmt.Sprintf(text, path))
-			ev.Exists = func(string) bool { return true }
+			diagnostest.Of(&ev).Exists = func(string) bool { return true }
 			deciding(&ev, judge(all, fakeHost(hostFiles)))
 			if d := Failure(ev); d.Attribution != diagnostics.Likely || (len(wordsOf(d)) == 0) != secret || secret && !strings.Contains(advised(d), "mcp-jail does not suggest") {
 				t.Errorf("%s\n%s", ev.Text, d.Text())
@@ -131,21 +132,21 @@ func TestTextGetsNoSecrets(t *testing.T) {
 	}
 	for _, text := range []string{"ls: cannot open directory '/home/u': Permission denied", "ls: cannot access '/root': No such file or directory", "EACCES: permission denied, scandir '/'"} {
 		ev := evidence(text)
-		ev.Exists = func(string) bool { return true }
+		diagnostest.Of(&ev).Exists = func(string) bool { return true }
 		if d := Failure(ev); len(wordsOf(d)) > 0 {
 			t.Errorf("%s\n%s", text, d.Text())
 		}
 	}
 	for socket, secret := range map[string]bool{"/home/u/.gnupg/S.gpg-agent": true, "/home/u/docs/z.sock": false} {
 		ev := evidence("it failed")
-		ev.Exists = func(path string) bool { return !strings.HasSuffix(path, "/.") }
+		diagnostest.Of(&ev).Exists = func(path string) bool { return !strings.HasSuffix(path, "/.") }
 		ev.Denials = []policy.Denial{{Axis: policy.AxisIPC, Operation: "connect", Target: socket}}
 		if d := Failure(ev); (len(wordsOf(d)) == 0) != secret || secret && !strings.Contains(advised(d), "mcp-jail does not suggest") {
 			t.Errorf("%s", d.Text())
 		}
 	}
 	ev := evidence("it failed")
-	ev.Exists = func(string) bool { return true }
+	diagnostest.Of(&ev).Exists = func(string) bool { return true }
 	ev.Denials = refusals("open /home/u/.aws/credentials")
 	if d := Failure(ev); len(wordsOf(d)) == 0 || !strings.Contains(advised(d), "careful: ") {
 		t.Errorf("%s", d.Text())
@@ -177,10 +178,10 @@ var homeJudge = func() func(string, policy.Rights) []policy.Reason {
 
 // onHomeHost makes evidence one of homeHost.
 func onHomeHost(ev *diagnostics.Evidence) {
-	ev.Exists = homeHost.exists
+	diagnostest.Of(ev).Exists = homeHost.exists
 	ev.SearchPath = "/usr/bin:/home/u/tools"
 	deciding(ev, homeJudge)
-	ev.Canonical = func(path string) string {
+	diagnostest.Of(ev).Canonical = func(path string) string {
 		if path == "/home/u/.zshrc" {
 			return "/home/u/dotfiles/zshrc"
 		}
@@ -239,7 +240,7 @@ func TestWriteForbidden(t *testing.T) {
 	for range rounds {
 		i := r.IntN(len(bases))
 		ev := generated(r, slices.Concat(executed, executed, harmlessFiles))
-		ev.Profile, ev.Exists = befores[i], exists
+		ev.Profile, diagnostest.Of(&ev).Exists = befores[i], exists
 		if ev.FromCommandLine = i == 0 && r.IntN(2) == 0; ev.FromCommandLine {
 			p, err := config.FromCommandLine(inPlace)
 			testkit.Must(t, err)

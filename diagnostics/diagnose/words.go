@@ -163,10 +163,7 @@ func missed(c *analysis.Case, row analysis.ProgramRow) (found []analysis.Finding
 
 // socketOf returns the finding about the socket that a withheld variable names: each is of no use without the other.
 func socketOf(c *analysis.Case, name string) []analysis.Finding {
-	if c.Evidence.Variable == nil {
-		return nil
-	}
-	socket := policy.SocketOf(c.Evidence.Variable(name))
+	socket := policy.SocketOf(c.Evidence.Host.Variable(name))
 	if socket == "" || c.Exists(socket) != analysis.Present || c.Profile.RightsAt(c.Canonical(socket)).Has(policy.Update) {
 		return nil
 	}

@@ -104,13 +104,9 @@ func (t *Target) unreachableArguments() string {
 func (t *Target) evidence() diagnostics.Evidence {
 	return diagnostics.Evidence{
 		Server: t.Profile.Server, System: t.Host.OS, Profile: t.Profile, FromCommandLine: t.Policy.FromCommandLine, Stateless: !t.Policy.Stateful,
-		UserHome: t.Host.Home, SearchPath: os.Getenv("PATH"), Variable: variable, Exists: pathExists, May: mayUse, Listens: confine.HostListens(), Canonical: ResolveLinks,
-		Decide: t.Decide, Shared: t.shared,
+		UserHome: t.Host.Home, SearchPath: os.Getenv("PATH"), Host: host{t: t},
 	}
 }
-
-// shared is resolve.Shared for the target.
-func (t *Target) shared(dir string) string { return resolve.Shared(&t.Host, t.Policy, dir) }
 
 // Resolve loads and resolves the policy of a server: the configured server name, or
 // the command after -- if name is "". With an error the target is nil or holds what was

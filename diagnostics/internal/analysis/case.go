@@ -45,6 +45,9 @@ func NewCase(ev *diagnostics.Evidence) *Case {
 	if c.Profile == nil {
 		c.Profile = &policy.Profile{}
 	}
+	if ev.Host == nil {
+		ev.Host = diagnostics.Unknown{}
+	}
 	if ev.Redactor == nil {
 		ev.Redactor = diagnostics.NewRedactor(c.Profile.Env)
 	}
@@ -65,10 +68,7 @@ func (f Finding) Unfixable(why string) Finding {
 // Decide decides about a change of what the server has.
 func (c *Case) Decide(w change.Want) change.Proposal {
 	w.Tool = c.Profile.Tool
-	p := change.Proposal{Want: w}
-	if c.Evidence.Decide != nil {
-		p = c.Evidence.Decide(w)[0]
-	}
+	p := c.Evidence.Host.Decide(w)[0]
 	p.Reasons = slices.Clone(p.Reasons)
 	for i, r := range p.Reasons {
 		p.Reasons[i].Names = c.Evidence.Redactor.Lines(r.Names)
@@ -195,10 +195,8 @@ func (c *Case) Canonical(path string) string {
 		}
 		path = next
 	}
-	if c.Evidence.Canonical != nil {
-		if real := c.Evidence.Canonical(path); filepath.IsAbs(real) {
-			return filepath.Clean(real)
-		}
+	if real := c.Evidence.Host.Canonical(path); filepath.IsAbs(real) {
+		return filepath.Clean(real)
 	}
 	return path
 }
@@ -206,7 +204,7 @@ func (c *Case) Canonical(path string) string {
 // may reports whether the user, without a jail, has rights at a path. What the user's own rights refuse
 // is no refusal of the jail.
 func (c *Case) may(path string, rights policy.Rights) bool {
-	return c.Evidence.May == nil || c.Evidence.May(path, rights)
+	return c.Evidence.Host.May(path, rights)
 }
 
 // existence is yes, no or unknown.
@@ -220,10 +218,10 @@ const (
 
 // Exists reports whether a path exists on the host.
 func (c *Case) Exists(path string) existence {
-	switch {
-	case c.Evidence.Exists == nil:
+	switch exists, known := c.Evidence.Host.Exists(path); {
+	case !known:
 		return unknown
-	case c.Evidence.Exists(path):
+	case exists:
 		return Present
 	}
 	return Absent

@@ -289,10 +289,10 @@ func Unanswered(c *Case, lines []string) (found []Finding) {
 		return nil
 	}
 	for _, u := range slices.Backward(c.Evidence.Unanswered) {
-		if u.Background && !connection || c.Evidence.Listens == nil || grantsHost(c.Profile.Net, u.Host, u.Port, "") {
+		if u.Background && !connection || grantsHost(c.Profile.Net, u.Host, u.Port, "") {
 			continue
 		}
-		if _, absent := notOnHost(c, u.Host, u.Port); !absent {
+		if listens, _ := c.Evidence.Host.Listens(u.Host, u.Port); listens && !slices.Contains(c.Profile.Inbound, u.Port) {
 			cause := c.Who() + " tried " + c.Name(words.Endpoint(u.Host, u.Port)) + ". In the jail that is " + c.Who() + " itself; a program of this machine listens there"
 			f := checkRefused(c, attributeHost(diagnostics.Likely, u.Host, u.Port, "", cause))
 			f.Whole = f.Refused
@@ -305,11 +305,12 @@ func Unanswered(c *Case, lines []string) (found []Finding) {
 // notOnHost returns the note for a port of the host's loopback that no rule grants, if no program of
 // this host listens there. To grant it would change nothing.
 func notOnHost(c *Case, host string, port int) (f Finding, ok bool) {
-	if port == 0 || !IsLoopback(host) || c.Evidence.Listens == nil {
+	listens, known := c.Evidence.Host.Listens(host, port)
+	if port == 0 || !IsLoopback(host) || !known {
 		return f, false
 	}
 	if slices.Contains(c.Profile.Inbound, port) {
-		if isElsewhere(c, port) {
+		if c.Evidence.Host.Elsewhere(port) {
 			return elsewhere(port), true
 		}
 		return Finding{
@@ -317,7 +318,7 @@ func notOnHost(c *Case, host string, port int) (f Finding, ok bool) {
 			Fix:  "the server must listen at the port before it connects to it",
 		}, true
 	}
-	if c.Evidence.Listens(host, port) {
+	if listens {
 		return f, false
 	}
 	return Finding{
@@ -362,7 +363,7 @@ func Awaited(c *Case, lines []string) (f Finding, ok bool) {
 		tells := func(line string) bool {
 			return words.HasNumber(line, port) && words.ContainsAny(strings.ToLower(line), []string{"port", ":" + strconv.Itoa(port)}) || c.Evidence.Text == "" && isLogin(line)
 		}
-		if !ownInbound && slices.ContainsFunc(lines, tells) && isElsewhere(c, port) {
+		if !ownInbound && slices.ContainsFunc(lines, tells) && c.Evidence.Host.Elsewhere(port) {
 			return elsewhere(port), true
 		}
 	}
@@ -390,11 +391,6 @@ func Awaited(c *Case, lines []string) (f Finding, ok bool) {
 		return awaits(c, open[0]), true
 	}
 	return f, false
-}
-
-// isElsewhere reports whether a port that leads in leads to another session of this server.
-func isElsewhere(c *Case, port int) bool {
-	return c.Evidence.Elsewhere != nil && c.Evidence.Elsewhere(port)
 }
 
 func elsewhere(port int) Finding {
@@ -425,11 +421,7 @@ func Listens(c *Case) (f Finding, ok bool) {
 
 // Listening returns the ports at which programs of the jail listen.
 func Listening(c *Case) []int {
-	if c.Evidence.Listening == nil {
-		return nil
-	}
-	ports, _ := c.Evidence.Listening()
-	return slices.DeleteFunc(slices.Clone(ports), func(port int) bool {
+	return slices.DeleteFunc(slices.Clone(c.Evidence.Host.Listening()), func(port int) bool {
 		// The jail itself listens at the ports of granted hosts.
 		return port == 53 || slices.ContainsFunc(c.Profile.Net, func(r policy.NetRule) bool { return r.Allow && slices.Contains(r.Ports(), port) })
 	})
@@ -446,10 +438,7 @@ func noPort(c *Case, sure diagnostics.Attribution, port int, cause string) Findi
 
 // withLogins adds where the server's logins of before are.
 func withLogins(c *Case, f Finding) Finding {
-	if c.Evidence.Logins == nil {
-		return f
-	}
-	if dir := c.Evidence.Logins(); dir != "" {
+	if dir := c.Evidence.Host.Logins(); dir != "" {
 		f.Fix = diagnostics.Joined(f.Fix, "its logins of before are in your "+show.Line(dir)+": `mcp-jail wrap` copies them to its own HOME")
 	}
 	return f

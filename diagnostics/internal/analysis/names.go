@@ -18,9 +18,9 @@ func NamedVariable(c *Case, name string) Finding {
 	switch {
 	case slices.Contains(c.Profile.Withheld, name):
 		return AttributeVariable(c, diagnostics.Likely, name, c.Who()+" does not get the variable "+name)
-	case slices.Contains(c.Evidence.Unset, name) && c.Evidence.Source != nil && c.Evidence.Source(name) != "":
+	case slices.Contains(c.Evidence.Unset, name) && c.Evidence.Host.Source(name) != "":
 		return Finding{
-			Note:        "the variable " + name + " is granted from " + c.Show(c.Evidence.Source(name)) + ", which does not set it",
+			Note:        "the variable " + name + " is granted from " + c.Show(c.Evidence.Host.Source(name)) + ", which does not set it",
 			Fix:         "set " + name + " in that file, and restart the server",
 			AboutPolicy: true, Hint: diagnostics.Hint{Explain: diagnostics.PageEnv},
 		}
@@ -32,7 +32,7 @@ func NamedVariable(c *Case, name string) Finding {
 		}
 	}
 	for _, e := range c.Profile.Entries {
-		if e.Kind == policy.KindFile && e.Rights == 0 && strings.HasPrefix(filepath.Base(e.Path), ".env") && c.Evidence.Holds != nil && c.Evidence.Holds(e.Path, name) {
+		if e.Kind == policy.KindFile && e.Rights == 0 && strings.HasPrefix(filepath.Base(e.Path), ".env") && c.Evidence.Host.Holds(e.Path, name) {
 			return inHiddenFile(c, name, e.Path)
 		}
 	}
@@ -81,7 +81,7 @@ func commandName(c *Case, path string) string {
 func finds(c *Case, name, path string) bool {
 	for _, dir := range filepath.SplitList(searchPath(c)) {
 		if file := filepath.Join(dir, name); filepath.IsAbs(dir) && c.Exists(file) != Absent {
-			return c.Canonical(file) == path || c.Evidence.Canonical != nil && c.Evidence.Canonical(file) == path
+			return c.Canonical(file) == path || c.Evidence.Host.Canonical(file) == path
 		}
 	}
 	return false

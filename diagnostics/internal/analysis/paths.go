@@ -19,7 +19,7 @@ func NamedPath(c *Case, n words.Name) Finding {
 	if longer, is := c.Absolute(n.Longer); is && n.Longer != "" && c.Exists(longer) == Present {
 		path, ok = longer, true
 	}
-	if !ok || (c.mac() || c.Evidence.Exists == nil) && n.Fault == words.Absent || path == c.Profile.Dir && !strings.HasPrefix(n.Text, "/") {
+	if !ok || (c.mac() || c.Exists(path) == unknown) && n.Fault == words.Absent || path == c.Profile.Dir && !strings.HasPrefix(n.Text, "/") {
 		return Finding{}
 	}
 	if given := tildeArgument(c, n.Text); given != "" {

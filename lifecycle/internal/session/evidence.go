@@ -31,7 +31,7 @@ func (s *Server) Evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 	ev.Stage, ev.System, ev.Server, ev.Profile, ev.Unset, ev.Redactor = stage, runtime.GOOS, s.Profile.Server, s.Profile, s.Unset, s.Redact
 	ev.Stateless, ev.Denials, ev.HostFailures = s.Stateless, s.denials(since), s.Processes.hostFailures(since)
 	ev.Replaced = s.replaced()
-	ev.Unanswered, ev.Listening = s.unanswered(time.Time{}, since), s.Processes.listening
+	ev.Unanswered, ev.Host = s.unanswered(time.Time{}, since), ownHost{ev.Host, &s.Processes}
 	ev.Stderr, ev.RawStderr, ev.Earlier = s.Tail.Since(since, earlierLines)
 	if given := s.Roots.ofClient.Load(); given != nil {
 		ev.Roots = *given
@@ -41,6 +41,14 @@ func (s *Server) Evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 	}
 	return ev
 }
+
+// ownHost also knows the server's own processes.
+type ownHost struct {
+	diagnostics.Host
+	processes *processHistory
+}
+
+func (h ownHost) Listening() []int { return h.processes.listening() }
 
 func (s *Server) denials(since time.Time) []policy.Denial {
 	var out []policy.Denial

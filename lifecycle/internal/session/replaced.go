@@ -14,13 +14,12 @@ import (
 // replaced returns the files for which rules of their own give rights that their folders do not have, and that are
 // other files by now, or gone. Mounts and Landlock hold the file of the start.
 func (s *Server) replaced() (files []string) {
-	identity := s.Client.Config.Known.Identity
-	if identity == nil || runtime.GOOS != "linux" {
+	if runtime.GOOS != "linux" {
 		return nil
 	}
 	for _, e := range s.Profile.Entries {
 		if e.Kind == policy.KindFile && e.Origin == policy.OriginRule && e.Rights&^s.Profile.RightsAt(filepath.Dir(e.Path)) != 0 {
-			if now, seen := identity(e.Path); seen && now != e.ID {
+			if now, seen := s.Client.Config.Known.Host.Identity(e.Path); seen && now != e.ID {
 				files = append(files, e.Path)
 			}
 		}

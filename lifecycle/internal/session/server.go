@@ -218,8 +218,9 @@ type listener interface {
 
 // listening returns the ports at which programs of the current jail listen. If that has ended, they
 // are those of the last time that it was asked.
-func (h *processHistory) listening() (ports []int, known bool) {
-	proc := h.now()
+func (h *processHistory) listening() []int {
+	var ports []int
+	known, proc := false, h.now()
 	if l, ok := proc.(listener); ok && !IsClosed(proc.Done()) {
 		ports, known = l.Listening()
 	}
@@ -228,7 +229,7 @@ func (h *processHistory) listening() (ports []int, known bool) {
 	if known {
 		h.listened = ports
 	}
-	return h.listened, h.listened != nil
+	return h.listened
 }
 
 // loginWords is a writer for the server's stderr. It sends on said when a text may be of a server that
