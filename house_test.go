@@ -219,7 +219,7 @@ func compiles(d *ast.GenDecl) (found bool) {
 var partOfSentence = regexp.MustCompile(`\pL{2,}[:,;.]? \(?\pL|^, \pL`)
 
 // parsers read sentences of ours, by the packages and names of their functions.
-var parsers = []string{"diagnostics/internal/report.cutCommand"}
+var parsers = []string{"diagnostics.cutCommand"}
 
 // sentencesRead lists where a file takes a sentence apart. What is decided goes on as data, and sentences are made last.
 func sentencesRead(h *house, s source) (faults []string) {

@@ -14,8 +14,8 @@ func (l Launcher) probeHomeCopy(*policy.Profile) *kernel.Feature { return nil }
 // CanPoll does nothing here: nothing is known to refuse a poller.
 func CanPoll() error { return nil }
 
-// HostListens returns nil: this system does not tell.
-func HostListens() func(host string, port int) bool { return nil }
+// HostListens knows nothing: this system does not tell.
+func HostListens(string, int) (listens, known bool) { return false, false }
 
 // StaleSocket returns false: this system does not tell.
 func StaleSocket(string) bool { return false }

@@ -399,12 +399,12 @@ func StaleSocket(path string) bool {
 	return errors.Is(err, unix.ECONNREFUSED)
 }
 
-// HostListens returns a function that reports whether a program of this host listens now at a port of
-// its loopback: "localhost", or another loopback address. It returns nil where that cannot be seen.
-func HostListens() func(host string, port int) bool {
+// HostListens reports whether a program of this host listens now at a port of its loopback: "localhost", or another
+// loopback address. known is false where that cannot be seen.
+func HostListens(host string, port int) (listens, known bool) {
 	const dir = "/proc/self/net"
 	if !sys.ShowsListeners(dir) {
-		return nil
+		return false, false
 	}
-	return func(host string, port int) bool { return sys.LoopbackListeners(dir)(host, port) }
+	return sys.LoopbackListeners(dir)(host, port), true
 }

@@ -1,24 +1,7 @@
-// Package diagnostics turns evidence about a failed MCP server into a [Diagnosis]: what happened, what
-// the policy refused, how certain that is, and what a grant has to allow.
-//
-// The package is pure. It opens no file, reads no clock and no environment, and starts no goroutine. It
-// asks about this machine only through functions in the [Evidence].
-//
-// # Steps
-//
-// [Diagnose] looks for a cause in this order, and the first step that finds one decides:
-//
-//  1. A failed step of the start, or what the jail recorded during the failing work. Of several
-//     denials those that the failing lines name are the cause, or else the first, or the latest
-//     once the server has ended.
-//  2. Each path, host, variable and program in the failing lines that the policy refuses and that
-//     this machine has. Then the rows of known programs (internal/analysis/programs.toml) that the
-//     lines match.
-//  3. The paths that the server's own arguments and variables name.
-//  4. Words such as EACCES alone. They get a note and no grant.
-//
-// [OfJail] makes a note about a call that succeeded and names what only the jail has. [Arguments],
-// [Complaint] and [Awaited] warn before anything fails.
+// Package diagnostics has what is known of a failed MCP server ([Evidence]), what is said of it
+// ([Diagnosis]), and how that is written: as an error frame, as a block of an answer, on stderr, and in
+// the [Record] that `mcp-jail why` reads. It judges nothing: package diagnose makes the one of the other,
+// and package change decides what may become of it.
 //
 // # Attribution
 //
@@ -26,16 +9,9 @@
 // the words that the policy refuses. Possible needs only words. None is the rest, also where a note
 // says that the jail has no part in it.
 //
-// # Hostile servers
+// # Secrets
 //
-// Text of a server is data: it is quoted, without control characters, and with the mark "[mcp-jail"
-// broken up. A server can still choose what it names, so no grant of a sensitive path follows from
-// text. No grant is proposed that lets a server write what programs outside the jail run or obey, or
-// with which the server would not start. This package never grants anything itself.
-//
-// # Limits
-//
-//   - Messages are understood in English, and only Unix paths are.
-//   - A failure that names nothing ("fetch failed") is at most Possible without a record.
-//   - Redaction finds values in common encodings only: see [Redactor].
+// What a diagnosis quotes went through a [Redactor], which finds values in common encodings only. A [Tail]
+// keeps the end of a server's stderr. Text of a server is data: it is quoted, without control characters,
+// and with the mark "[mcp-jail" broken up.
 package diagnostics

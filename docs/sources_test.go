@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnose"
 	"github.com/mcp-jail/mcp-jail/docs"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -128,7 +129,7 @@ func TestCodes(t *testing.T) {
 	for _, axis := range policy.Axes() {
 		target := map[policy.Axis]string{policy.AxisFs: "/x/y", policy.AxisNet: "api.example.com:443", policy.AxisIPC: "/x/sock", policy.AxisProcess: "date", policy.AxisEnv: "X_TOKEN", policy.AxisLimits: "processes = 40"}[axis]
 		for _, operation := range []string{"read", "write", "exec", "connect"} {
-			d := diagnostics.Diagnose(diagnostics.Evidence{
+			d := diagnose.Failure(diagnostics.Evidence{
 				Stage: diagnostics.StageCall, Server: "s", Tool: "t", Text: "it failed", Profile: &policy.Profile{Limits: policy.Limits{Processes: 40}},
 				Denials: []policy.Denial{{Axis: axis, Operation: operation, Target: target, Count: 1}},
 			})

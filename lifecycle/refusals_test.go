@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnostest"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/stateless"
@@ -22,7 +23,7 @@ func beginRefusing(t *testing.T, kind string, change func(*session.Session)) *se
 	both := func(s *session.Session) {
 		s.Profile.Entries = []policy.Entry{{Path: "/usr", Rights: policy.Read | policy.Execute}}
 		s.Profile.Env = []policy.Variable{{Name: "MY_TOKEN", Value: leaked, Secret: true}}
-		s.Known.Exists = func(string) bool { return true }
+		diagnostest.Of(&s.Known).Exists = func(string) bool { return true }
 		if change != nil {
 			change(s)
 		}
@@ -92,7 +93,7 @@ func TestUnansweredPort(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			at := time.Now().Add(c.at)
 			p := begin(t, &sessiontest.Fake{Server: "wordless", Unanswered: []policy.Unanswered{{Host: "localhost", Port: 11434, Time: at, Last: at}}}, func(s *session.Session) {
-				s.Known.Listens = func(host string, port int) bool { return host == "localhost" && port == c.listens }
+				diagnostest.Of(&s.Known).Listens = func(host string, port int) bool { return host == "localhost" && port == c.listens }
 			})
 			p.Send(c.call)
 			got := p.Line()

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnostest"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -24,8 +25,8 @@ func TestReplacedFile(t *testing.T) {
 			{Path: "/all", Kind: policy.KindDir, Rights: policy.Read | policy.Write, Origin: policy.OriginRule}, file("/all/same", policy.Read),
 			file("/data/open.json", policy.Read|policy.Update), file("/data/other.json", policy.Read), file("/data/unseen", policy.Read), {Path: "/data/hidden", Kind: policy.KindFile, Origin: policy.OriginRule},
 		}
-		s.Known.Exists = func(string) bool { return true }
-		s.Known.Identity = func(path string) (policy.FileID, bool) {
+		diagnostest.Of(&s.Known).Exists = func(string) bool { return true }
+		diagnostest.Of(&s.Known).Identity = func(path string) (policy.FileID, bool) {
 			switch path {
 			case "/data/unseen":
 				return policy.FileID{}, false

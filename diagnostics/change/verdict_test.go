@@ -10,12 +10,12 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestVerdicts: each kind has its row in diagnostics/testdata/kinds.toml, where TestKinds has what the kinds are about.
+// TestVerdicts: each kind has its row in diagnostics/diagnose/testdata/kinds.toml, where TestKinds has what the kinds are about.
 func TestVerdicts(t *testing.T) {
 	var table struct {
 		Kind []struct{ Kind, Said, Recorded, Entry, Typed, Foreign string }
 	}
-	data, err := os.ReadFile("../testdata/kinds.toml")
+	data, err := os.ReadFile("../diagnose/testdata/kinds.toml")
 	testkit.Must(t, err)
 	testkit.Must(t, toml.Unmarshal(data, &table))
 	words := map[Verdict]string{Never: "never", Cannot: "cannot", Apart: "apart", Ask: "ask", Fine: "fine"}

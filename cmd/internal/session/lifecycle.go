@@ -19,7 +19,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/packages/store"
@@ -47,19 +46,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 			StartDir:        t.Host.Dir,
 			UserHome:        t.Host.Home,
 			SearchPath:      os.Getenv("PATH"),
-			Logins:          func() string { return FindEarlier(t).logins() },
-			Variable:        variable,
-			Source:          t.Policy.FileOf,
-			Holds:           func(file, name string) bool { return HasVariable(&t.Host, file, name) },
-			Exists:          pathExists,
-			Identity:        identityOf(t.Host.Lstat),
-			May:             mayUse,
-			Listens:         confine.HostListens(),
-			Stale:           confine.StaleSocket,
-			Elsewhere:       launcher.Ports.Elsewhere,
-			Canonical:       ResolveLinks,
-			Decide:          func(wants ...change.Want) []change.Proposal { return f.target().Decide(wants...) },
-			Shared:          t.shared,
+			Host:            sessionHost{host{t: t}, f, launcher.Ports},
 		},
 		Launcher: lifecycle.LauncherFunc(func(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (lifecycle.Process, error) {
 			return f.start(ctx, launcher, p, func(l confine.Launcher, p *policy.Profile) (*confine.Process, error) { return l.Start(ctx, p, stdio) })
@@ -154,10 +141,6 @@ func (f *Followed) StatelessOptions() lifecycle.Stateless {
 	}
 	return o
 }
-
-// variable returns the value of a variable that names certificates. A diagnosis asks for the file in
-// it, to propose that with the variable.
-func variable(name string) string { return os.Getenv(name) }
 
 // A package upgrade or useradd replaces files that every jail shows. A jail that finds a
 // file replaced since its profile was resolved is not built. The start then resolves the
@@ -400,13 +383,6 @@ func HasVariable(host *hostfs.Host, file, name string) bool {
 	text, _ := host.ReadHead(file, 1<<20)
 	_, ok, _ := policy.DotenvFile(text).Value(name)
 	return ok
-}
-
-func identityOf(lstat func(string) (hostfs.FileInfo, error)) func(string) (policy.FileID, bool) {
-	return func(path string) (policy.FileID, bool) {
-		info, err := lstat(path)
-		return info.ID, err == nil || errors.Is(err, fs.ErrNotExist)
-	}
 }
 
 // ResolveLinks resolves the symbolic links in path. The last components may be missing.

@@ -34,6 +34,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnose"
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -87,7 +88,7 @@ func (t *Target) unreachableArguments() string {
 	if t.Profile == nil || t.isTool {
 		return ""
 	}
-	w := diagnostics.Arguments(t.evidence())
+	w := diagnose.Arguments(t.evidence())
 	if w == "" || t.Policy.Stateful {
 		return w
 	}
@@ -97,19 +98,15 @@ func (t *Target) unreachableArguments() string {
 			tools = append(tools, tool.Profile)
 		}
 	}
-	return diagnostics.Arguments(t.evidence(), tools...)
+	return diagnose.Arguments(t.evidence(), tools...)
 }
 
 func (t *Target) evidence() diagnostics.Evidence {
 	return diagnostics.Evidence{
 		Server: t.Profile.Server, System: t.Host.OS, Profile: t.Profile, FromCommandLine: t.Policy.FromCommandLine, Stateless: !t.Policy.Stateful,
-		UserHome: t.Host.Home, SearchPath: os.Getenv("PATH"), Variable: variable, Exists: pathExists, May: mayUse, Listens: confine.HostListens(), Canonical: ResolveLinks,
-		Decide: t.Decide, Shared: t.shared,
+		UserHome: t.Host.Home, SearchPath: os.Getenv("PATH"), Host: host{t: t},
 	}
 }
-
-// shared is resolve.Shared for the target.
-func (t *Target) shared(dir string) string { return resolve.Shared(&t.Host, t.Policy, dir) }
 
 // Resolve loads and resolves the policy of a server: the configured server name, or
 // the command after -- if name is "". With an error the target is nil or holds what was

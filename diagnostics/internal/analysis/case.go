@@ -6,15 +6,15 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // Case is one failure: its evidence, compared with the profile.
 type Case struct {
-	Evidence       *Evidence
+	Evidence       *diagnostics.Evidence
 	Profile        *policy.Profile // never nil; empty when the evidence has none
 	Writer         grantWriter
 	MentionsSQLite bool // the text of the failure mentions SQLite
@@ -24,7 +24,7 @@ type Case struct {
 // are unset when the name tells nothing.
 type Finding struct {
 	Refused bool // the policy refuses the name
-	Hint    report.Hint
+	Hint    diagnostics.Hint
 	Object  change.Object // whose change allows it
 	// Note tells, without a refusal, why the policy is not the cause (the file does not exist on the
 	// host either, or the policy grants the host), or what a possible cause is.
@@ -40,19 +40,23 @@ type Finding struct {
 }
 
 // NewCase returns the case of evidence. It sets the evidence's Redactor.
-func NewCase(ev *Evidence) *Case {
-	ev.Redactor = ev.redactor()
-	c := &Case{Evidence: ev, Profile: ev.Profile}
+func NewCase(ev *diagnostics.Evidence) *Case {
+	c := &Case{Evidence: ev, Profile: ev.Profile, Writer: grantWriter{UserHome: ev.UserHome}}
 	if c.Profile == nil {
 		c.Profile = &policy.Profile{}
 	}
-	c.Writer = grantWriter{UserHome: ev.UserHome}
+	if ev.Host == nil {
+		ev.Host = diagnostics.Unknown{}
+	}
+	if ev.Redactor == nil {
+		ev.Redactor = diagnostics.NewRedactor(c.Profile.Env)
+	}
 	return c
 }
 
 // Refused returns the finding that target is refused.
-func Refused(sure report.Attribution, axis policy.Axis, target, missing, cause string, o change.Object) Finding {
-	return Finding{Refused: true, Object: o, Hint: report.Hint{Attribution: sure, Axis: axis, Target: target, Missing: missing, Cause: cause}}
+func Refused(sure diagnostics.Attribution, axis policy.Axis, target, missing, cause string, o change.Object) Finding {
+	return Finding{Refused: true, Object: o, Hint: diagnostics.Hint{Attribution: sure, Axis: axis, Target: target, Missing: missing, Cause: cause}}
 }
 
 // Unfixable returns the finding with a reason why no line of a policy helps.
@@ -64,10 +68,7 @@ func (f Finding) Unfixable(why string) Finding {
 // Decide decides about a change of what the server has.
 func (c *Case) Decide(w change.Want) change.Proposal {
 	w.Tool = c.Profile.Tool
-	p := change.Proposal{Want: w}
-	if c.Evidence.Decide != nil {
-		p = c.Evidence.Decide(w)[0]
-	}
+	p := c.Evidence.Host.Decide(w)[0]
 	p.Reasons = slices.Clone(p.Reasons)
 	for i, r := range p.Reasons {
 		p.Reasons[i].Names = c.Evidence.Redactor.Lines(r.Names)
@@ -109,7 +110,19 @@ func (c *Case) Show(path string) string { return c.Name(c.Writer.whole(path)) }
 func (c *Case) Name(s string) string { return show.InSentence(c.Evidence.Redactor.Redact(s)) }
 
 // Who names the server in a sentence.
-func (c *Case) Who() string { return report.Who(c.Evidence.Server) }
+func (c *Case) Who() string { return diagnostics.Who(c.Evidence.Server) }
+
+// Actor returns the name by which a user knows a program that was refused something: none for the server's own, and sh
+// for the shell that is sh here.
+func (c *Case) Actor(program string) string {
+	switch program {
+	case c.Profile.Program:
+		return ""
+	case c.Canonical("/bin/sh"):
+		return "sh"
+	}
+	return program
+}
 
 // Lacks says that the server may not do something with a path, or "" if it may.
 func (c *Case) Lacks(path string, missing policy.Rights) string {
@@ -182,10 +195,8 @@ func (c *Case) Canonical(path string) string {
 		}
 		path = next
 	}
-	if c.Evidence.Canonical != nil {
-		if real := c.Evidence.Canonical(path); filepath.IsAbs(real) {
-			return filepath.Clean(real)
-		}
+	if real := c.Evidence.Host.Canonical(path); filepath.IsAbs(real) {
+		return filepath.Clean(real)
 	}
 	return path
 }
@@ -193,7 +204,7 @@ func (c *Case) Canonical(path string) string {
 // may reports whether the user, without a jail, has rights at a path. What the user's own rights refuse
 // is no refusal of the jail.
 func (c *Case) may(path string, rights policy.Rights) bool {
-	return c.Evidence.May == nil || c.Evidence.May(path, rights)
+	return c.Evidence.Host.May(path, rights)
 }
 
 // existence is yes, no or unknown.
@@ -207,10 +218,10 @@ const (
 
 // Exists reports whether a path exists on the host.
 func (c *Case) Exists(path string) existence {
-	switch {
-	case c.Evidence.Exists == nil:
+	switch exists, known := c.Evidence.Host.Exists(path); {
+	case !known:
 		return unknown
-	case c.Evidence.Exists(path):
+	case exists:
 		return Present
 	}
 	return Absent
@@ -252,11 +263,11 @@ func (c *Case) PlanCommand() string {
 func TimeoutHint(c *Case, when string) string {
 	ev := c.Evidence
 	key := "call_timeout_secs"
-	if ev.Stage == report.StageStartup {
+	if ev.Stage == diagnostics.StageStartup {
 		key = "startup_timeout_secs"
 	}
 	switch {
-	case ev.FromCommandLine && ev.Stage == report.StageStartup:
+	case ev.FromCommandLine && ev.Stage == diagnostics.StageStartup:
 		return when + ", start it with " + strings.Join(Longer(c).Words(), " ")
 	case ev.FromCommandLine:
 		return when + ", declare the server in a configuration file with a larger " + key
@@ -266,7 +277,7 @@ func TimeoutHint(c *Case, when string) string {
 
 // Longer returns what gives the start of a server more time than the limit that passed. Calls have no such flag.
 func Longer(c *Case) (o change.Object) {
-	if ev := c.Evidence; ev.Stage == report.StageStartup && ev.Timeout > 0 {
+	if ev := c.Evidence; ev.Stage == diagnostics.StageStartup && ev.Timeout > 0 {
 		o.Setting = change.Setting{Key: change.StartupTimeout, Value: strconv.Itoa(2 * int(ev.Timeout.Seconds()))}
 	}
 	return o
@@ -278,7 +289,7 @@ func cannotRemove(c *Case, path, operation, cause string) (f Finding, ok bool) {
 	if !strings.HasPrefix(operation, "remove") {
 		return f, false
 	}
-	f = Refused(report.Certain, policy.AxisFs, path, RightName(policy.Delete), cause, change.Object{})
+	f = Refused(diagnostics.Certain, policy.AxisFs, path, RightName(policy.Delete), cause, change.Object{})
 	if c.Exists(path) == Absent {
 		f.Fix = absent(c, path)
 		return f, true
@@ -287,6 +298,6 @@ func cannotRemove(c *Case, path, operation, cause string) (f Finding, ok bool) {
 	if !found || e.Path != path || e.Kind != policy.KindDir || e.Origin != policy.OriginRule {
 		return f, false
 	}
-	f.Hint.Explain = report.PageFsMove
+	f.Hint.Explain = diagnostics.PageFsMove
 	return f.Unfixable("the path of a rule stays in its place: leave out " + show.Line(c.Evidence.Redactor.Redact(e.Rule)) + ", and grant the directory around it"), true
 }

@@ -120,8 +120,8 @@ func IsTooWide(c *Case, dir string) bool {
 }
 
 func whyShared(c *Case, dir string) string {
-	if c.Evidence.Shared != nil && !inWorkspace(c, dir) {
-		if why := c.Evidence.Shared(dir); why != "" {
+	if !inWorkspace(c, dir) {
+		if why := c.Evidence.Host.Shared(dir); why != "" {
 			return why
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -42,14 +42,14 @@ func namedInHome(c *Case, path, user string, n words.Name) Finding {
 	case isProgram(c, real) && n.Want.Has(policy.Execute):
 		missing = policy.Execute &^ c.rightsAt(real)
 	case c.Exists(real) == Absent && makes && c.Exists(dir) == Present && dir != c.Evidence.UserHome:
-		return itsOwn(InHome(c, report.Likely, dir, policy.Read|policy.Write, c.Who()+" tried to make "+c.Show(user)+" in its own home folder. It probably needs the one in yours, where it may not write"))
+		return itsOwn(InHome(c, diagnostics.Likely, dir, policy.Read|policy.Write, c.Who()+" tried to make "+c.Show(user)+" in its own home folder. It probably needs the one in yours, where it may not write"))
 	}
 	rel := path[len(c.Profile.Home)+1:]
 	if moved := filepath.Join(c.Evidence.StartDir, rel); c.Evidence.StartDir != "" && c.Profile.Dir != c.Evidence.StartDir && c.Exists(real) != Present && c.Exists(moved) == Present {
 		return Finding{
 			Note: c.Quote(rel) + " is relative, and the server starts in its own HOME, and not where " + c.Quote(moved) + " is",
 			Fix:  "write its absolute path: '" + show.Line(c.Evidence.Redactor.Redact(moved)) + "'", AboutPolicy: true,
-			Hint: report.Hint{Attribution: report.Likely, Explain: report.PagePathArg},
+			Hint: diagnostics.Hint{Attribution: diagnostics.Likely, Explain: diagnostics.PagePathArg},
 		}
 	}
 	if c.Exists(real) == Absent && c.Exists(filepath.Dir(path)) == Absent && rel[0] != '.' { // a program expects hidden ones of its own
@@ -62,13 +62,13 @@ func namedInHome(c *Case, path, user string, n words.Name) Finding {
 			missing, lacks = (policy.Read|policy.Write)&^c.rightsAt(near), ", where it may not write"
 		}
 		if near != c.Evidence.UserHome && counts(c, near, missing) && !IsTooWide(c, near) {
-			return itsOwn(InHome(c, report.Possible, near, missing, c.Who()+" looked for "+c.Show(user)+" in its own home folder. It may need your "+c.Show(near)+lacks))
+			return itsOwn(InHome(c, diagnostics.Possible, near, missing, c.Who()+" looked for "+c.Show(user)+" in its own home folder. It may need your "+c.Show(near)+lacks))
 		}
 	}
 	if c.Exists(real) != Present || !counts(c, real, missing) {
 		return Finding{}
 	}
-	return itsOwn(InHome(c, report.Likely, user, missing, c.Who()+" looked for "+c.Show(user)+" in its own home folder. It probably needs the one in yours, which it may not see"))
+	return itsOwn(InHome(c, diagnostics.Likely, user, missing, c.Who()+" looked for "+c.Show(user)+" in its own home folder. It probably needs the one in yours, which it may not see"))
 }
 
 // itsOwn marks the cause of a finding as sentences of its own, unless another cause took its place.
@@ -79,7 +79,7 @@ func itsOwn(f Finding) Finding {
 
 // InHome returns the finding that a right on a path in the user's home is missing. Its rule has the
 // name under which the server looks for it, before links.
-func InHome(c *Case, sure report.Attribution, user string, missing policy.Rights, cause string) Finding {
+func InHome(c *Case, sure diagnostics.Attribution, user string, missing policy.Rights, cause string) Finding {
 	if dir := treeOf(c, user); dir != "" && missing&policy.Write == 0 {
 		user, missing = dir, missing|policy.Read|policy.Execute
 	}
@@ -138,7 +138,7 @@ func programDir(c *Case, program string) string {
 
 // NeededPaths returns the findings about what a granted program needs elsewhere in the home, and about
 // what a row of known programs says is there.
-func NeededPaths(c *Case, sure report.Attribution, places []string, cause string) (all []Finding) {
+func NeededPaths(c *Case, sure diagnostics.Attribution, places []string, cause string) (all []Finding) {
 	for _, place := range places {
 		path := filepath.Join(c.Evidence.UserHome, place)
 		real := c.Canonical(path)
@@ -196,7 +196,7 @@ func Beside(c *Case, modules []string, cause string) []Finding {
 				if around := filepath.Dir(real); filepath.Ext(real) != "" && whyShared(c, around) == "" && c.IsFree(around, policy.Read) {
 					real = around
 				}
-				return []Finding{AttributePath(c, report.Likely, real, policy.Read, false, cause)}
+				return []Finding{AttributePath(c, diagnostics.Likely, real, policy.Read, false, cause)}
 			}
 		}
 	}
@@ -299,7 +299,7 @@ func RepositoryAbove(c *Case) Finding {
 		if c.rightsAt(dir).Has(policy.Read) || IsTooWide(c, dir) {
 			break
 		}
-		f := Refused(report.Likely, policy.AxisFs, dir, RightName(policy.Read), "git's repository is "+c.Show(dir)+", which is not granted", change.Object{})
+		f := Refused(diagnostics.Likely, policy.AxisFs, dir, RightName(policy.Read), "git's repository is "+c.Show(dir)+", which is not granted", change.Object{})
 		f.Object = change.Path(dir, policy.Read)
 		return f
 	}

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -18,7 +18,7 @@ import (
 func AnalyzeNetwork(c *Case, d policy.Denial, cause string) Finding {
 	f := causeOfNetDenial(c, d, cause)
 	if f.Hint.Explain == "" {
-		f.Hint.Explain = report.PageOfReason(d.Reason)
+		f.Hint.Explain = diagnostics.PageOfReason(d.Reason)
 	}
 	return f
 }
@@ -26,14 +26,14 @@ func AnalyzeNetwork(c *Case, d policy.Denial, cause string) Finding {
 func causeOfNetDenial(c *Case, d policy.Denial, cause string) Finding {
 	host, port, scheme, ok := words.SplitEndpoint(d.Target)
 	if !ok {
-		return Refused(report.Certain, d.Axis, d.Target, d.Operation, cause, change.Object{}).Unfixable("no rule grants this")
+		return Refused(diagnostics.Certain, d.Axis, d.Target, d.Operation, cause, change.Object{}).Unfixable("no rule grants this")
 	}
 	host = loopbackName(host)
 	if d.Detail != "" && d.Reason != "" && d.Reason != policy.DeniedNotGranted {
-		cause += ": " + show.Cut(show.Line(c.Evidence.Redactor.Redact(d.Detail)), report.MaxCause/2)
+		cause += ": " + show.Cut(show.Line(c.Evidence.Redactor.Redact(d.Detail)), diagnostics.MaxCause/2)
 	}
 	refusal := func(fix string) Finding {
-		f := Refused(report.Certain, d.Axis, words.Endpoint(host, port), "connect", cause, change.Object{})
+		f := Refused(diagnostics.Certain, d.Axis, words.Endpoint(host, port), "connect", cause, change.Object{})
 		f.Fix = fix
 		return f
 	}
@@ -63,7 +63,7 @@ func causeOfNetDenial(c *Case, d policy.Denial, cause string) Finding {
 	if absent, ok := notOnHost(c, host, port); ok {
 		return refusal("").Unfixable(absent.Note + ": " + absent.Fix)
 	}
-	return checkRefused(c, attributeHost(report.Certain, host, port, scheme, cause))
+	return checkRefused(c, attributeHost(diagnostics.Certain, host, port, scheme, cause))
 }
 
 // checkRefused removes the grant of what another rule refuses: docs/policy.md "Network rules".
@@ -92,7 +92,7 @@ func checkRefused(c *Case, f Finding) Finding {
 // analyzeAddressDenial analyzes a granted name that resolves to an address to which no
 // name may lead. The detail is "ADDRESS is …", or several of them with commas.
 func analyzeAddressDenial(c *Case, d policy.Denial, host string, port int, cause string) Finding {
-	f := Refused(report.Certain, d.Axis, words.Endpoint(host, port), "connect", cause, change.Object{})
+	f := Refused(diagnostics.Certain, d.Axis, words.Endpoint(host, port), "connect", cause, change.Object{})
 	first, _, _ := strings.Cut(d.Detail, ", ")
 	name, reason, _ := strings.Cut(first, " ")
 	addr, err := netip.ParseAddr(name)
@@ -125,7 +125,7 @@ func analyzeSchemeDenial(c *Case, d policy.Denial, host string, port int, cause 
 	case strings.HasSuffix(d.Detail, "speaks HTTP"):
 		scheme = "http"
 	}
-	f := checkRefused(c, attributeHost(report.Certain, host, port, scheme, cause))
+	f := checkRefused(c, attributeHost(diagnostics.Certain, host, port, scheme, cause))
 	if f.Object.Net.Scheme == "tcp" {
 		f.Fix = "mcp-jail does not inspect connections of a rule with scheme = \"tcp\""
 	}
@@ -135,7 +135,7 @@ func analyzeSchemeDenial(c *Case, d policy.Denial, host string, port int, cause 
 // analyzeRequestDenial analyzes a request that a rule about paths or methods refused. The
 // detail is "METHOD /path: …".
 func analyzeRequestDenial(c *Case, d policy.Denial, host string, port int, cause string) Finding {
-	f := Refused(report.Certain, d.Axis, words.Endpoint(host, port), "connect", cause, change.Object{})
+	f := Refused(diagnostics.Certain, d.Axis, words.Endpoint(host, port), "connect", cause, change.Object{})
 	var near []string
 	for _, r := range c.Profile.Net {
 		if !r.Covers(host, port) {
@@ -158,7 +158,7 @@ func analyzeNetLimit(c *Case, d policy.Denial, host string, port int, cause stri
 		f = Finding{}.Unfixable("no rule raises this: the server must close connections before it opens more")
 	}
 	f.Refused = true
-	f.Hint = report.Hint{Attribution: report.Certain, Axis: d.Axis, Target: words.Endpoint(host, port), Missing: "limit", Cause: cause}
+	f.Hint = diagnostics.Hint{Attribution: diagnostics.Certain, Axis: d.Axis, Target: words.Endpoint(host, port), Missing: "limit", Cause: cause}
 	return f
 }
 
@@ -172,7 +172,7 @@ func NamedHost(c *Case, n words.Name) Finding {
 			return Finding{
 				Note: c.Name(target) + " is granted, but the program connects by itself, and on macOS hosts are reached by the session's proxy only",
 				Fix:  "no rule changes this: have it use the proxy in HTTPS_PROXY, or in ALL_PROXY by SOCKS5",
-				Hint: report.Hint{Explain: report.PageNetProxy}, AboutPolicy: true,
+				Hint: diagnostics.Hint{Explain: diagnostics.PageNetProxy}, AboutPolicy: true,
 			}
 		}
 		return Finding{}
@@ -192,10 +192,10 @@ func NamedHost(c *Case, n words.Name) Finding {
 		return Finding{}
 	}
 	cause := c.Who() + " may not reach " + c.Name(target)
-	return checkRefused(c, attributeHost(report.Likely, name, n.Port, n.Scheme, cause))
+	return checkRefused(c, attributeHost(diagnostics.Likely, name, n.Port, n.Scheme, cause))
 }
 
-func attributeHost(sure report.Attribution, host string, port int, scheme, cause string) Finding {
+func attributeHost(sure diagnostics.Attribution, host string, port int, scheme, cause string) Finding {
 	// The port that was refused, alone. Of a lookup none is known, and the rule is for 80 and 443.
 	n := change.Object{Net: policy.NetRule{Host: host, Port: port, Allow: true}}
 	switch {
@@ -273,7 +273,7 @@ func Unreached(c *Case, lines []string) (f Finding, ok bool) {
 	return Finding{
 		Note: target + " is allowed, and this machine could not " + verb + ": " + show.Line(c.Evidence.Redactor.Redact(found.Answer)),
 		Fix:  "no rule changes this: see whether this machine reaches " + target + " without mcp-jail",
-		Hint: report.Hint{Explain: report.PageNetUnreachable}, AboutPolicy: true,
+		Hint: diagnostics.Hint{Explain: diagnostics.PageNetUnreachable}, AboutPolicy: true,
 	}, true
 }
 
@@ -289,12 +289,12 @@ func Unanswered(c *Case, lines []string) (found []Finding) {
 		return nil
 	}
 	for _, u := range slices.Backward(c.Evidence.Unanswered) {
-		if u.Background && !connection || c.Evidence.Listens == nil || grantsHost(c.Profile.Net, u.Host, u.Port, "") {
+		if u.Background && !connection || grantsHost(c.Profile.Net, u.Host, u.Port, "") {
 			continue
 		}
-		if _, absent := notOnHost(c, u.Host, u.Port); !absent {
+		if listens, _ := c.Evidence.Host.Listens(u.Host, u.Port); listens && !slices.Contains(c.Profile.Inbound, u.Port) {
 			cause := c.Who() + " tried " + c.Name(words.Endpoint(u.Host, u.Port)) + ". In the jail that is " + c.Who() + " itself; a program of this machine listens there"
-			f := checkRefused(c, attributeHost(report.Likely, u.Host, u.Port, "", cause))
+			f := checkRefused(c, attributeHost(diagnostics.Likely, u.Host, u.Port, "", cause))
 			f.Whole = f.Refused
 			found = append(found, f)
 		}
@@ -305,11 +305,12 @@ func Unanswered(c *Case, lines []string) (found []Finding) {
 // notOnHost returns the note for a port of the host's loopback that no rule grants, if no program of
 // this host listens there. To grant it would change nothing.
 func notOnHost(c *Case, host string, port int) (f Finding, ok bool) {
-	if port == 0 || !IsLoopback(host) || c.Evidence.Listens == nil {
+	listens, known := c.Evidence.Host.Listens(host, port)
+	if port == 0 || !IsLoopback(host) || !known {
 		return f, false
 	}
 	if slices.Contains(c.Profile.Inbound, port) {
-		if isElsewhere(c, port) {
+		if c.Evidence.Host.Elsewhere(port) {
 			return elsewhere(port), true
 		}
 		return Finding{
@@ -317,7 +318,7 @@ func notOnHost(c *Case, host string, port int) (f Finding, ok bool) {
 			Fix:  "the server must listen at the port before it connects to it",
 		}, true
 	}
-	if c.Evidence.Listens(host, port) {
+	if listens {
 		return f, false
 	}
 	return Finding{
@@ -362,7 +363,7 @@ func Awaited(c *Case, lines []string) (f Finding, ok bool) {
 		tells := func(line string) bool {
 			return words.HasNumber(line, port) && words.ContainsAny(strings.ToLower(line), []string{"port", ":" + strconv.Itoa(port)}) || c.Evidence.Text == "" && isLogin(line)
 		}
-		if !ownInbound && slices.ContainsFunc(lines, tells) && isElsewhere(c, port) {
+		if !ownInbound && slices.ContainsFunc(lines, tells) && c.Evidence.Host.Elsewhere(port) {
 			return elsewhere(port), true
 		}
 	}
@@ -392,21 +393,16 @@ func Awaited(c *Case, lines []string) (f Finding, ok bool) {
 	return f, false
 }
 
-// isElsewhere reports whether a port that leads in leads to another session of this server.
-func isElsewhere(c *Case, port int) bool {
-	return c.Evidence.Elsewhere != nil && c.Evidence.Elsewhere(port)
-}
-
 func elsewhere(port int) Finding {
 	return Finding{
 		Note: "port " + strconv.Itoa(port) + " leads to the other session of this server, which has it",
 		Fix:  "if that session waits for a login, finish it there. Or end that session, and restart this one",
-		Hint: report.Hint{Attribution: report.Likely, Explain: report.PageInbound}, AboutPolicy: true,
+		Hint: diagnostics.Hint{Attribution: diagnostics.Likely, Explain: diagnostics.PageInbound}, AboutPolicy: true,
 	}
 }
 
 func awaits(c *Case, port int) Finding {
-	return noPort(c, report.Likely, port, "the server waits for a connection to its port "+strconv.Itoa(port)+", and no port leads into the jail")
+	return noPort(c, diagnostics.Likely, port, "the server waits for a connection to its port "+strconv.Itoa(port)+", and no port leads into the jail")
 }
 
 // Listens returns the finding that a server which does not answer listens at its only port, which
@@ -417,7 +413,7 @@ func Listens(c *Case) (f Finding, ok bool) {
 		return f, false
 	}
 	port := strconv.Itoa(open[0])
-	f = noPort(c, report.Possible, open[0], "")
+	f = noPort(c, diagnostics.Possible, open[0], "")
 	f.Object, f.Refused = change.Object{}, false
 	f.Note = "the server listens at port " + port + ", and no port leads into the jail: if it waits for a browser or another program, that cannot reach it"
 	return f, true
@@ -425,19 +421,15 @@ func Listens(c *Case) (f Finding, ok bool) {
 
 // Listening returns the ports at which programs of the jail listen.
 func Listening(c *Case) []int {
-	if c.Evidence.Listening == nil {
-		return nil
-	}
-	ports, _ := c.Evidence.Listening()
-	return slices.DeleteFunc(slices.Clone(ports), func(port int) bool {
+	return slices.DeleteFunc(slices.Clone(c.Evidence.Host.Listening()), func(port int) bool {
 		// The jail itself listens at the ports of granted hosts.
 		return port == 53 || slices.ContainsFunc(c.Profile.Net, func(r policy.NetRule) bool { return r.Allow && slices.Contains(r.Ports(), port) })
 	})
 }
 
-func noPort(c *Case, sure report.Attribution, port int, cause string) Finding {
+func noPort(c *Case, sure diagnostics.Attribution, port int, cause string) Finding {
 	f := Refused(sure, policy.AxisNet, "port "+strconv.Itoa(port), "inbound", cause, change.Object{Inbound: port})
-	f.Hint.Explain = report.PageInbound
+	f.Hint.Explain = diagnostics.PageInbound
 	if port >= randomPorts && !isWritten(c, port) {
 		f.Fix = "if the server takes another port at each start, give it a fixed one first, as its documentation says"
 	}
@@ -446,11 +438,8 @@ func noPort(c *Case, sure report.Attribution, port int, cause string) Finding {
 
 // withLogins adds where the server's logins of before are.
 func withLogins(c *Case, f Finding) Finding {
-	if c.Evidence.Logins == nil {
-		return f
-	}
-	if dir := c.Evidence.Logins(); dir != "" {
-		f.Fix = report.Joined(f.Fix, "its logins of before are in your "+show.Line(dir)+": `mcp-jail wrap` copies them to its own HOME")
+	if dir := c.Evidence.Host.Logins(); dir != "" {
+		f.Fix = diagnostics.Joined(f.Fix, "its logins of before are in your "+show.Line(dir)+": `mcp-jail wrap` copies them to its own HOME")
 	}
 	return f
 }
@@ -465,6 +454,6 @@ func loginPending(c *Case, port int) Finding {
 	return withLogins(c, Finding{
 		Note: "the server waits for a login in the browser, whose port " + strconv.Itoa(port) + " leads in",
 		Fix:  "open the URL that the server printed in a browser of this machine, and log in",
-		Hint: report.Hint{Attribution: report.Likely, Explain: report.PageInbound}, AboutPolicy: true,
+		Hint: diagnostics.Hint{Attribution: diagnostics.Likely, Explain: diagnostics.PageInbound}, AboutPolicy: true,
 	})
 }

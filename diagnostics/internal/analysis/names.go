@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -17,22 +17,22 @@ import (
 func NamedVariable(c *Case, name string) Finding {
 	switch {
 	case slices.Contains(c.Profile.Withheld, name):
-		return AttributeVariable(c, report.Likely, name, c.Who()+" does not get the variable "+name)
-	case slices.Contains(c.Evidence.Unset, name) && c.Evidence.Source != nil && c.Evidence.Source(name) != "":
+		return AttributeVariable(c, diagnostics.Likely, name, c.Who()+" does not get the variable "+name)
+	case slices.Contains(c.Evidence.Unset, name) && c.Evidence.Host.Source(name) != "":
 		return Finding{
-			Note:        "the variable " + name + " is granted from " + c.Show(c.Evidence.Source(name)) + ", which does not set it",
+			Note:        "the variable " + name + " is granted from " + c.Show(c.Evidence.Host.Source(name)) + ", which does not set it",
 			Fix:         "set " + name + " in that file, and restart the server",
-			AboutPolicy: true, Hint: report.Hint{Explain: report.PageEnv},
+			AboutPolicy: true, Hint: diagnostics.Hint{Explain: diagnostics.PageEnv},
 		}
 	case slices.Contains(c.Evidence.Unset, name):
 		return Finding{
 			Note:        "the variable " + name + " is granted but not set where mcp-jail was started",
 			Fix:         "set " + name + " in the client's configuration of this server",
-			AboutPolicy: true, Hint: report.Hint{Explain: report.PageEnv},
+			AboutPolicy: true, Hint: diagnostics.Hint{Explain: diagnostics.PageEnv},
 		}
 	}
 	for _, e := range c.Profile.Entries {
-		if e.Kind == policy.KindFile && e.Rights == 0 && strings.HasPrefix(filepath.Base(e.Path), ".env") && c.Evidence.Holds != nil && c.Evidence.Holds(e.Path, name) {
+		if e.Kind == policy.KindFile && e.Rights == 0 && strings.HasPrefix(filepath.Base(e.Path), ".env") && c.Evidence.Host.Holds(e.Path, name) {
 			return inHiddenFile(c, name, e.Path)
 		}
 	}
@@ -42,8 +42,8 @@ func NamedVariable(c *Case, name string) Finding {
 // inHiddenFile returns the finding about a variable that a hidden file has. Words of a server do not lead to a secret,
 // so the user types which one.
 func inHiddenFile(c *Case, name, file string) Finding {
-	f := Refused(report.Likely, policy.AxisEnv, name, "variable", c.Name(name)+" is in "+c.Show(file)+", which the jail hides from "+c.Who(), change.Object{})
-	f.Hint.Explain = report.PageEnv
+	f := Refused(diagnostics.Likely, policy.AxisEnv, name, "variable", c.Name(name)+" is in "+c.Show(file)+", which the jail hides from "+c.Who(), change.Object{})
+	f.Hint.Explain = diagnostics.PageEnv
 	grant := show.Typed("mcp-jail grant", c.Evidence.Server) + " "
 	fix := "to give it all of the file, run " + grant + show.Flag("--read", c.Show(file))
 	if policy.CheckEnvRule(policy.EnvRule{Name: name, Read: true, File: file}) == nil {
@@ -52,7 +52,7 @@ func inHiddenFile(c *Case, name, file string) Finding {
 	return f.Unfixable(fix)
 }
 
-func AttributeVariable(c *Case, sure report.Attribution, name, cause string) Finding {
+func AttributeVariable(c *Case, sure diagnostics.Attribution, name, cause string) Finding {
 	f := Refused(sure, policy.AxisEnv, name, "variable", cause, change.Object{Env: name})
 	if !words.IsVariable(name) {
 		f.Object = change.Object{}
@@ -60,7 +60,7 @@ func AttributeVariable(c *Case, sure report.Attribution, name, cause string) Fin
 	return f
 }
 
-func attributeProgram(c *Case, sure report.Attribution, name, cause string) Finding {
+func attributeProgram(c *Case, sure diagnostics.Attribution, name, cause string) Finding {
 	f := Refused(sure, policy.AxisProcess, name, "program", cause, change.Object{Program: name})
 	if !isWritable(name) || strings.ContainsAny(name, "*\n") {
 		f.Object = change.Object{}
@@ -81,7 +81,7 @@ func commandName(c *Case, path string) string {
 func finds(c *Case, name, path string) bool {
 	for _, dir := range filepath.SplitList(searchPath(c)) {
 		if file := filepath.Join(dir, name); filepath.IsAbs(dir) && c.Exists(file) != Absent {
-			return c.Canonical(file) == path || c.Evidence.Canonical != nil && c.Evidence.Canonical(file) == path
+			return c.Canonical(file) == path || c.Evidence.Host.Canonical(file) == path
 		}
 	}
 	return false
@@ -121,7 +121,7 @@ func NamedProgram(c *Case, name string) Finding {
 			continue
 		case c.rightsAt(found).Has(policy.Execute): // as execvp would: the first one
 			if c.Profile.Programs != nil && !isListed(c, name) {
-				return attributeProgram(c, report.Likely, name, c.Who()+" may not start "+c.Name(name)+", which access.commands does not list")
+				return attributeProgram(c, diagnostics.Likely, name, c.Who()+" may not start "+c.Name(name)+", which access.commands does not list")
 			}
 			return Finding{}
 		case outside == "":
@@ -131,7 +131,7 @@ func NamedProgram(c *Case, name string) Finding {
 	if outside == "" {
 		return Finding{}
 	}
-	f := InHome(c, report.Likely, outside, policy.Execute, c.Who()+" may not start "+c.Show(outside))
+	f := InHome(c, diagnostics.Likely, outside, policy.Execute, c.Who()+" may not start "+c.Show(outside))
 	f.Hint.Axis = policy.AxisProcess
 	return f
 }
@@ -143,14 +143,14 @@ func AnalyzeExec(c *Case, d policy.Denial, cause string) Finding {
 	}
 	path, ok := c.Absolute(d.Target)
 	if !ok || !strings.Contains(d.Target, "/") {
-		return attributeProgram(c, report.Certain, d.Target, cause)
+		return attributeProgram(c, diagnostics.Certain, d.Target, cause)
 	}
 	if c.rightsAt(path).Has(policy.Execute) && c.Profile.Programs != nil {
-		f := attributeProgram(c, report.Certain, commandName(c, path), cause)
+		f := attributeProgram(c, diagnostics.Certain, commandName(c, path), cause)
 		f.Hint.Target = path
 		return f
 	}
-	f := AttributePath(c, report.Certain, path, policy.Execute, false, cause)
+	f := AttributePath(c, diagnostics.Certain, path, policy.Execute, false, cause)
 	f.Hint.Axis = policy.AxisProcess
 	return f
 }
@@ -163,8 +163,8 @@ func analyzeStartArguments(c *Case, d policy.Denial) Finding {
 	for i, arg := range d.Arguments {
 		said.Arguments[i] = c.Evidence.Redactor.Redact(arg)
 	}
-	target := d.Target + report.Arguments(said)
-	f := Refused(report.Certain, policy.AxisProcess, target, "program", report.Blocked(said, c.Show(d.Target))+": no rule of access.commands allows that", change.Object{})
-	f.Hint.Explain = report.PageArguments
+	target := d.Target + diagnostics.Arguments(said)
+	f := Refused(diagnostics.Certain, policy.AxisProcess, target, "program", diagnostics.Blocked(said, c.Show(d.Target))+": no rule of access.commands allows that", change.Object{})
+	f.Hint.Explain = diagnostics.PageArguments
 	return f.Unfixable("only a rule that you write allows it, in access.commands: for the name or the path under which it is to be started")
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -19,14 +19,14 @@ func NamedPath(c *Case, n words.Name) Finding {
 	if longer, is := c.Absolute(n.Longer); is && n.Longer != "" && c.Exists(longer) == Present {
 		path, ok = longer, true
 	}
-	if !ok || (c.mac() || c.Evidence.Exists == nil) && n.Fault == words.Absent || path == c.Profile.Dir && !strings.HasPrefix(n.Text, "/") {
+	if !ok || (c.mac() || c.Exists(path) == unknown) && n.Fault == words.Absent || path == c.Profile.Dir && !strings.HasPrefix(n.Text, "/") {
 		return Finding{}
 	}
 	if given := tildeArgument(c, n.Text); given != "" {
 		return Finding{
 			Note: "no program replaces a ~ in an argument: the server gets " + c.Quote(given) + " as it is written",
 			Fix:  "write '" + show.Line(c.Evidence.Redactor.Redact(path)) + "'", AboutPolicy: true,
-			Hint: report.Hint{Attribution: report.Likely, Explain: report.PagePathArg},
+			Hint: diagnostics.Hint{Attribution: diagnostics.Likely, Explain: diagnostics.PagePathArg},
 		}
 	}
 	if user, ok := userPath(c, c.Canonical(path)); ok {
@@ -40,9 +40,9 @@ func NamedPath(c *Case, n words.Name) Finding {
 	cause := "the server's message names " + c.Show(path)
 	switch place, rights := c.JailPlace(path); {
 	case (place == "/tmp" || place == "/dev/shm") && path != place && c.Exists(path) == Present && n.Fault == words.Absent && !isSocket(path):
-		return AttributePath(c, report.Likely, path, wanted(n), false, cause+", which exists on this machine: the jail has a "+place+" of its own")
+		return AttributePath(c, diagnostics.Likely, path, wanted(n), false, cause+", which exists on this machine: the jail has a "+place+" of its own")
 	case place == "/dev/pts" && path != place && c.Exists(path) == Present && n.Fault == words.Absent:
-		f := Refused(report.Likely, policy.AxisFs, path, RightName(policy.Write), c.Show(path)+" is a terminal of this machine, and the jail has terminals of its own", change.Object{})
+		f := Refused(diagnostics.Likely, policy.AxisFs, path, RightName(policy.Write), c.Show(path)+" is a terminal of this machine, and the jail has terminals of its own", change.Object{})
 		return f.Unfixable("no rule can add one. Serve the device at a port of this machine (socat does), and allow that port")
 	case isSocket(path) && place != "" && c.Exists(path) == Present: // the host's
 	case place != "" && rights.Has(policy.Update), place == "/proc":
@@ -53,7 +53,7 @@ func NamedPath(c *Case, n words.Name) Finding {
 		missing = policy.Update // the jail's own directory has no such socket
 	}
 	if path == c.Evidence.UserHome && missing == policy.Read && counts(c, path, missing) {
-		f := Refused(report.Likely, policy.AxisFs, path, RightName(missing), c.Who()+" may not list "+c.Show(path), change.Object{})
+		f := Refused(diagnostics.Likely, policy.AxisFs, path, RightName(missing), c.Who()+" may not list "+c.Show(path), change.Object{})
 		return f.Unfixable("a jail shows no server your whole home. Allow the folder that it needs: " + show.Typed("mcp-jail grant", c.Evidence.Server) + " --read ~/FOLDER")
 	}
 	if !counts(c, path, missing) || missing == policy.Read && c.Exists(path+"/.") == Present && IsTooWide(c, path) {
@@ -64,9 +64,9 @@ func NamedPath(c *Case, n words.Name) Finding {
 	} else {
 		cause += ", which it may not " + RightName(missing)
 	}
-	f := attributeNamed(c, report.Likely, path, missing, n, cause)
+	f := attributeNamed(c, diagnostics.Likely, path, missing, n, cause)
 	if f.Object.Fs.Path == path && inUserHome(c, link) && !inWorkspace(c, link) && c.Exists(path) == Present && !isSocket(path) {
-		f = InHome(c, report.Likely, link, missing, cause)
+		f = InHome(c, diagnostics.Likely, link, missing, cause)
 	}
 	if path != link {
 		f.Hint.Cause += linkText(c, link, path)
@@ -100,7 +100,7 @@ func counts(c *Case, path string, missing policy.Rights) bool {
 	return c.may(path, missing)
 }
 
-func attributeNamed(c *Case, sure report.Attribution, path string, missing policy.Rights, n words.Name, cause string) Finding {
+func attributeNamed(c *Case, sure diagnostics.Attribution, path string, missing policy.Rights, n words.Name, cause string) Finding {
 	dials := isSocket(path) && n.Fault != words.ReadOnly
 	if dials {
 		missing = policy.Update
@@ -194,7 +194,7 @@ func forSocket(c *Case, f Finding, dials bool) Finding {
 
 // attributeMove returns the finding that nothing can be moved to path. That takes a right on its
 // directory: the path of a rule for it alone stays in place.
-func attributeMove(c *Case, sure report.Attribution, path, cause string) Finding {
+func attributeMove(c *Case, sure diagnostics.Attribution, path, cause string) Finding {
 	dir := filepath.Dir(path)
 	why := whyShared(c, dir)
 	if e, ok := c.Profile.Find(path); why == "" || c.Exists(dir) != Present || ok && e.Path == path {
@@ -207,7 +207,7 @@ func attributeMove(c *Case, sure report.Attribution, path, cause string) Finding
 
 // attributeParent returns the finding that a right on the parent directory is missing, so that a
 // rule for path alone would not help: to remove path.
-func attributeParent(c *Case, sure report.Attribution, path string, missing policy.Rights, cause string) Finding {
+func attributeParent(c *Case, sure diagnostics.Attribution, path string, missing policy.Rights, cause string) Finding {
 	dir := filepath.Dir(path)
 	// The path's own rule withholds the right, so a grant of the directory does not help. A shared
 	// directory is never granted.
@@ -225,7 +225,7 @@ func absent(c *Case, path string) string {
 }
 
 // AttributePath returns the finding that path lacks a right, with the rule to add.
-func AttributePath(c *Case, sure report.Attribution, path string, missing policy.Rights, makes bool, cause string) Finding {
+func AttributePath(c *Case, sure diagnostics.Attribution, path string, missing policy.Rights, makes bool, cause string) Finding {
 	f := Refused(sure, policy.AxisFs, path, RightName(missing), cause, change.Object{})
 	switch {
 	case makes && c.Exists(path) == Present:
@@ -259,7 +259,7 @@ func attributeExistingDir(c *Case, f Finding, path string) Finding {
 // GivenPaths returns the findings about the paths that the server's own arguments and variables name, and
 // that the policy refuses. fault is what the failing lines tell of. With every set, all of them count,
 // and else those that a line names by the last part of the path, or by the variable.
-func GivenPaths(c *Case, sure report.Attribution, fault words.Fault, lines []string, every bool) (all []Finding) {
+func GivenPaths(c *Case, sure diagnostics.Attribution, fault words.Fault, lines []string, every bool) (all []Finding) {
 	if !c.Profile.RestrictsFiles() {
 		return nil
 	}
@@ -279,13 +279,13 @@ func GivenPaths(c *Case, sure report.Attribution, fault words.Fault, lines []str
 			if fault == words.ReadOnly && !c.Allows(policy.OpWrite, path) {
 				missing = policy.Write
 			}
-			if !every && !named || !counts(c, path, missing) || IsTooWide(c, path) && sure != report.Certain && c.Exists(path+"/.") == Present ||
+			if !every && !named || !counts(c, path, missing) || IsTooWide(c, path) && sure != diagnostics.Certain && c.Exists(path+"/.") == Present ||
 				slices.ContainsFunc(all, func(f Finding) bool { return f.Hint.Target == path }) {
 				continue
 			}
 			n := words.Name{Text: path, Fault: fault}
 			f := attributeNamed(c, sure, path, missing, n, c.Show(path)+", which "+where+", is not granted")
-			f.Hint.Explain = report.PagePathArg
+			f.Hint.Explain = diagnostics.PagePathArg
 			all = append(all, f)
 		}
 	}
@@ -325,7 +325,7 @@ func argumentPath(c *Case, word string) string {
 func AnalyzePath(c *Case, d policy.Denial, cause string) Finding {
 	path, ok := c.Absolute(d.Target)
 	if !ok {
-		return Refused(report.Certain, d.Axis, d.Target, d.Operation, cause, change.Object{})
+		return Refused(diagnostics.Certain, d.Axis, d.Target, d.Operation, cause, change.Object{})
 	}
 	named := path
 	if d.Reason == policy.DeniedOwnHome { // a rule has the name under which the server looks for it, before links
@@ -347,7 +347,7 @@ func AnalyzePath(c *Case, d policy.Denial, cause string) Finding {
 		cause += ", which exists on this machine: the jail has a " + private + " of its own"
 	}
 	if missing == 0 {
-		return grantedDenial(c, d, Refused(report.Certain, d.Axis, path, RightName(want), cause, change.Object{}))
+		return grantedDenial(c, d, Refused(diagnostics.Certain, d.Axis, path, RightName(want), cause, change.Object{}))
 	}
 	// These fail outside the jail too: creating a file where a directory is, and
 	// removing a file that does not exist.
@@ -357,15 +357,15 @@ func AnalyzePath(c *Case, d policy.Denial, cause string) Finding {
 	if f, ok := cannotRemove(c, path, d.Operation, cause); ok {
 		return f
 	}
-	f, beside := attributeCompanion(c, report.Certain, path, missing, cause)
+	f, beside := attributeCompanion(c, diagnostics.Certain, path, missing, cause)
 	switch {
 	case beside && !dials:
 	case strings.HasPrefix(d.Operation, "rename"):
-		f = attributeMove(c, report.Certain, path, cause)
+		f = attributeMove(c, diagnostics.Certain, path, cause)
 	case want == policy.Delete:
-		f = attributeParent(c, report.Certain, path, policy.Write, cause)
+		f = attributeParent(c, diagnostics.Certain, path, policy.Write, cause)
 	default:
-		f = AttributePath(c, report.Certain, path, missing, makesDir, cause)
+		f = AttributePath(c, diagnostics.Certain, path, missing, makesDir, cause)
 	}
 	f.Hint.Axis = d.Axis
 	if d.Reason == policy.DeniedOwnHome {
@@ -373,7 +373,7 @@ func AnalyzePath(c *Case, d policy.Denial, cause string) Finding {
 	}
 	if o := f.Object; o.Fs.Path != "" && !o.Makes() && private == "" && o.Fs.Rights()&^c.Profile.RightsAt(o.At()) == 0 && !change.IsReserved(c.Profile, o.At()) {
 		f.Object = change.Object{}
-		f.Hint.Explain = report.PageFsMove
+		f.Hint.Explain = diagnostics.PageFsMove
 		f.Fix = "the policy already grants this, but the path of a rule or a protected file cannot be moved or removed. To see them: " + c.PlanCommand()
 	}
 	return forSocket(c, f, dials)
@@ -385,7 +385,7 @@ func grantedDenial(c *Case, d policy.Denial, f Finding) Finding {
 	switch {
 	case strings.HasPrefix(d.Operation, "rename"):
 		// The record holds only the new name. The refusal concerns the old name.
-		f.Hint.Explain = report.PageFsMove
+		f.Hint.Explain = diagnostics.PageFsMove
 		f.Fix = "the new name is granted, but the old name cannot be moved: the server has no right to delete it, or it is or contains a protected file or the path of a rule; copy it instead. To see its rules: " + c.PlanCommand()
 	case c.mac():
 		f.Fix = "the policy grants this, but on macOS the jail is narrower beside protected files and for links. To see it: " + c.PlanCommand()

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -45,7 +45,7 @@ func ReplacedFile(c *Case, path string) Finding {
 
 // StaleSocket returns the finding about a socket at which nothing listens: a rule for it would keep it from being removed.
 func StaleSocket(c *Case, d policy.Denial) Finding {
-	f := Refused(report.Certain, d.Axis, d.Target, d.Operation, "nothing listens at "+c.Show(d.Target)+" any more", change.Object{})
+	f := Refused(diagnostics.Certain, d.Axis, d.Target, d.Operation, "nothing listens at "+c.Show(d.Target)+" any more", change.Object{})
 	f.Whole = true
 	return f.Unfixable("remove it: rm " + show.Spelled([]string{c.Evidence.Redactor.Redact(d.Target)}))
 }

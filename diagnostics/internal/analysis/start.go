@@ -9,8 +9,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/wrapper"
@@ -66,7 +66,8 @@ func windowsFix(c *Case, errno syscall.Errno) string {
 	return windowsFixes[errno]
 }
 
-func shortageFix(errno syscall.Errno, mac bool) string {
+// ShortageFix returns the remedy for a shortage of the host that prevents the building of a jail, or "" for other errors.
+func ShortageFix(errno syscall.Errno, mac bool) string {
 	if mac {
 		return macBuildFixes[errno]
 	}
@@ -78,19 +79,11 @@ var stepFixes = map[string]string{
 	"requests": "where the error is about a secret, correct the `secret` of the rule or its source. If mcp-jail-tls does not start, run: mcp-jail doctor",
 }
 
-// BuildFix returns the remedy for a shortage of the host that prevents the building of a
-// jail, or "" for other errors. The system is named as in Evidence.
-func BuildFix(err error, system string) string {
-	var errno syscall.Errno
-	errors.As(err, &errno)
-	return shortageFix(errno, system == "darwin")
-}
-
-func buildFix(c *Case, s Start) string {
+func buildFix(c *Case, s diagnostics.Start) string {
 	if s.Fix != "" {
 		return s.Fix
 	}
-	if fix := shortageFix(s.Errno, c.mac()); fix != "" {
+	if fix := ShortageFix(s.Errno, c.mac()); fix != "" {
 		return fix
 	}
 	if fix, known := stepFixes[s.Step]; known {
@@ -109,7 +102,7 @@ func buildFix(c *Case, s Start) string {
 
 // AnalyzeStart analyzes a program that was not started. Step and errno are facts. Whether
 // the jail is the reason follows from the profile.
-func AnalyzeStart(c *Case, s Start) Finding {
+func AnalyzeStart(c *Case, s diagnostics.Start) Finding {
 	detail := s.Detail
 	switch {
 	case s.Errno == 0 && detail != "": // the detail is a sentence and not a path
@@ -119,8 +112,8 @@ func AnalyzeStart(c *Case, s Start) Finding {
 	case s.Errno != 0:
 		detail = ": " + errnoText(s.Errno)
 	}
-	if s.Step != StepExec {
-		f := Refused(report.Certain, policy.AxisProcess, s.Step, "jail", "the jail could not be built: the step "+c.Quote(s.Step)+" failed"+detail, change.Object{})
+	if s.Step != diagnostics.StepExec {
+		f := Refused(diagnostics.Certain, policy.AxisProcess, s.Step, "jail", "the jail could not be built: the step "+c.Quote(s.Step)+" failed"+detail, change.Object{})
 		f.Fix = buildFix(c, s)
 		return f
 	}
@@ -143,11 +136,11 @@ func AnalyzeStart(c *Case, s Start) Finding {
 		}
 		return Finding{Note: "there is no program " + c.Show(program) + " on this machine", Fix: fix}
 	case !executable && c.Evidence.Profile != nil:
-		f := AttributePath(c, report.Certain, program, policy.Execute, false, "the policy does not let the server execute "+c.Show(program))
+		f := AttributePath(c, diagnostics.Certain, program, policy.Execute, false, "the policy does not let the server execute "+c.Show(program))
 		f.Hint.Axis = policy.AxisProcess
 		return f
 	case unlisted && errors.Is(s.Errno, fs.ErrPermission):
-		return attributeProgram(c, report.Certain, filepath.Base(program), "the policy's commands do not list "+c.Show(program))
+		return attributeProgram(c, diagnostics.Certain, filepath.Base(program), "the policy's commands do not list "+c.Show(program))
 	case errors.Is(s.Errno, fs.ErrPermission):
 		return Finding{
 			Note: c.Show(program) + " is not executable" + detail,
@@ -156,7 +149,7 @@ func AnalyzeStart(c *Case, s Start) Finding {
 	case errors.Is(s.Errno, fs.ErrNotExist):
 		// The file exists, so the kernel did not find its interpreter or its loader.
 		// The jail may hide those.
-		f := Finding{Hint: report.Hint{Attribution: report.Possible}}
+		f := Finding{Hint: diagnostics.Hint{Attribution: diagnostics.Possible}}
 		f.Note = c.Show(program) + " exists, but its interpreter or loader was not found in the jail"
 		f.Fix = "grant the program in its first line with read and execute"
 		return f
@@ -172,7 +165,7 @@ func AnalyzeStart(c *Case, s Start) Finding {
 // MissingPackage recognises that the line of a launcher runs as it is given, and has no network to fetch what
 // it starts. No rule for a host is proposed: it would hold in each session, where one installation is enough.
 func MissingPackage(c *Case, lines []string) (f Finding, ok bool) {
-	if c.Evidence.Stage != report.StageStartup || c.Evidence.Started {
+	if c.Evidence.Stage != diagnostics.StageStartup || c.Evidence.Started {
 		return f, false
 	}
 	line, _ := wrapper.Unwrap(c.Profile.Argv)

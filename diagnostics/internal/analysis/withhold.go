@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -67,7 +67,7 @@ func isSQLiteFile(c *Case, path string) bool {
 // attributeCompanion returns the finding that a right to write path is missing, where a
 // rule for path alone would not help because the program needs the directory. ok is false
 // for all other files.
-func attributeCompanion(c *Case, sure report.Attribution, path string, missing policy.Rights, cause string) (f Finding, ok bool) {
+func attributeCompanion(c *Case, sure diagnostics.Attribution, path string, missing policy.Rights, cause string) (f Finding, ok bool) {
 	owner, beside := companionOf(path)
 	database := isSQLiteFile(c, path)
 	dir := filepath.Dir(path)

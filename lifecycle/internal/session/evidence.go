@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnose"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -30,7 +31,7 @@ func (s *Server) Evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 	ev.Stage, ev.System, ev.Server, ev.Profile, ev.Unset, ev.Redactor = stage, runtime.GOOS, s.Profile.Server, s.Profile, s.Unset, s.Redact
 	ev.Stateless, ev.Denials, ev.HostFailures = s.Stateless, s.denials(since), s.Processes.hostFailures(since)
 	ev.Replaced = s.replaced()
-	ev.Unanswered, ev.Listening = s.unanswered(time.Time{}, since), s.Processes.listening
+	ev.Unanswered, ev.Host = s.unanswered(time.Time{}, since), ownHost{ev.Host, &s.Processes}
 	ev.Stderr, ev.RawStderr, ev.Earlier = s.Tail.Since(since, earlierLines)
 	if given := s.Roots.ofClient.Load(); given != nil {
 		ev.Roots = *given
@@ -40,6 +41,14 @@ func (s *Server) Evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 	}
 	return ev
 }
+
+// ownHost also knows the server's own processes.
+type ownHost struct {
+	diagnostics.Host
+	processes *processHistory
+}
+
+func (h ownHost) Listening() []int { return h.processes.listening() }
 
 func (s *Server) denials(since time.Time) []policy.Denial {
 	var out []policy.Denial
@@ -96,12 +105,12 @@ func StartFailure(ev diagnostics.Evidence, err error) (diagnostics.Diagnosis, in
 		return gapFailure(ev.Server, gaps), statusJail
 	case !errors.As(err, &start):
 		d := diagnostics.JailFailure(ev.Server, err.Error(), nil)
-		d.Fix = cmp.Or(diagnostics.BuildFix(err, runtime.GOOS), d.Fix)
+		d.Fix = cmp.Or(diagnose.BuildFix(err, runtime.GOOS), d.Fix)
 		return d, statusJail
 	}
 	ev.Stage = diagnostics.StageExec
 	ev.Start = &diagnostics.Start{Step: start.Step, Errno: start.Errno, Detail: start.Detail, Fix: start.Fix}
-	d, status := diagnostics.Diagnose(ev), statusJail
+	d, status := diagnose.Failure(ev), statusJail
 	if start.Step == confine.StepExec {
 		status = StatusFailed
 	}
@@ -153,7 +162,7 @@ func gapFailure(server string, e *confine.GapError) diagnostics.Diagnosis {
 // Diagnose makes a diagnosis and announces it. If the diagnosis is silent, and the server
 // answered and still runs, it only records it.
 func (s *Server) Diagnose(ev diagnostics.Evidence) diagnostics.Diagnosis {
-	return s.tell(diagnostics.Diagnose(ev), ev)
+	return s.tell(diagnose.Failure(ev), ev)
 }
 
 func (s *Server) tell(d diagnostics.Diagnosis, ev diagnostics.Evidence) diagnostics.Diagnosis {
@@ -166,7 +175,7 @@ func (s *Server) tell(d diagnostics.Diagnosis, ev diagnostics.Evidence) diagnost
 
 // DiagnoseCall diagnoses a call that got no answer, or none that can be used.
 func (s *Server) DiagnoseCall(ev diagnostics.Evidence) diagnostics.Diagnosis {
-	d := diagnostics.Diagnose(ev)
+	d := diagnose.Failure(ev)
 	s.nextStep(&d)
 	return s.tell(d, ev)
 }

@@ -116,10 +116,7 @@ func (c *Client) at(path string) string {
 	if rest, below := strings.CutPrefix(path, "~/"); below {
 		path = filepath.Join(known.UserHome, rest)
 	}
-	if known.Canonical != nil {
-		path = known.Canonical(filepath.Clean(path))
-	}
-	return path
+	return known.Host.Canonical(filepath.Clean(path))
 }
 
 // gives reports whether a profile gives what an object is.

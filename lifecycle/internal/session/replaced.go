@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnose"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -13,13 +14,12 @@ import (
 // replaced returns the files for which rules of their own give rights that their folders do not have, and that are
 // other files by now, or gone. Mounts and Landlock hold the file of the start.
 func (s *Server) replaced() (files []string) {
-	identity := s.Client.Config.Known.Identity
-	if identity == nil || runtime.GOOS != "linux" {
+	if runtime.GOOS != "linux" {
 		return nil
 	}
 	for _, e := range s.Profile.Entries {
 		if e.Kind == policy.KindFile && e.Origin == policy.OriginRule && e.Rights&^s.Profile.RightsAt(filepath.Dir(e.Path)) != 0 {
-			if now, seen := identity(e.Path); seen && now != e.ID {
+			if now, seen := s.Client.Config.Known.Host.Identity(e.Path); seen && now != e.ID {
 				files = append(files, e.Path)
 			}
 		}
@@ -38,7 +38,7 @@ func (s *Server) tellReplaced(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcppro
 			continue
 		}
 		s.toldReplaced = append(s.toldReplaced, file)
-		d := diagnostics.OfReplaced(s.Evidence(diagnostics.StageCall, c, c.Start), file)
+		d := diagnose.OfReplaced(s.Evidence(diagnostics.StageCall, c, c.Start), file)
 		s.recordDiagnosis(d)
 		f.AddElement(&e.Content, d.ResultBlock())
 	}

@@ -35,7 +35,7 @@ type roots struct {
 }
 
 func (r *roots) init(c *Client, p *policy.Profile) {
-	r.profile, r.mode, r.canonical = p, cmp.Or(p.Roots, RootsOff), c.Config.Known.Canonical
+	r.profile, r.mode, r.canonical = p, cmp.Or(p.Roots, RootsOff), c.Config.Known.Host.Canonical
 	if r.mode == RootsAdvertise {
 		r.statement = policy.NewStatement(p).Encode()
 	}
@@ -155,9 +155,7 @@ func (r *roots) narrow(list []byte) (narrowed []byte, changed bool) {
 			changed = true
 			continue
 		}
-		if r.canonical != nil {
-			dir = r.canonical(dir)
-		}
+		dir = r.canonical(dir)
 		if r.profile.RightsAt(dir).Has(policy.Read) {
 			kept = append(kept, raw)
 			continue

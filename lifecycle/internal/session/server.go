@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnose"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -217,8 +218,9 @@ type listener interface {
 
 // listening returns the ports at which programs of the current jail listen. If that has ended, they
 // are those of the last time that it was asked.
-func (h *processHistory) listening() (ports []int, known bool) {
-	proc := h.now()
+func (h *processHistory) listening() []int {
+	var ports []int
+	known, proc := false, h.now()
 	if l, ok := proc.(listener); ok && !IsClosed(proc.Done()) {
 		ports, known = l.Listening()
 	}
@@ -227,7 +229,7 @@ func (h *processHistory) listening() (ports []int, known bool) {
 	if known {
 		h.listened = ports
 	}
-	return h.listened, h.listened != nil
+	return h.listened
 }
 
 // loginWords is a writer for the server's stderr. It sends on said when a text may be of a server that
@@ -236,7 +238,7 @@ type loginWords struct{ said chan<- struct{} }
 
 // Write implements io.Writer.
 func (w loginWords) Write(b []byte) (int, error) {
-	if diagnostics.MayAwait(b) {
+	if diagnose.MayAwait(b) {
 		select {
 		case w.said <- struct{}{}:
 		default:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnose"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -79,7 +80,7 @@ func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 	} else {
 		ev.Unanswered, ev.Denials = nil, withoutReads(s.CertainReads, ev.Denials)
 	}
-	d := diagnostics.Diagnose(ev)
+	d := diagnose.Failure(ev)
 	if failed {
 		sure = d.Attribution
 		if d.Replaced != "" {
@@ -123,12 +124,12 @@ func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 func (s *Server) noteOfJail(f *mcpproxy.Frame, e *mcpproxy.Envelope, unanswered []policy.Unanswered, c *mcpproxy.Call) {
 	tried := slices.ContainsFunc(unanswered, func(u policy.Unanswered) bool { return !u.Background })
 	raw := f.Slice(e.Content)
-	if !tried && !diagnostics.MayBeOfJail(s.Profile, raw[:min(len(raw), maxText)]) {
+	if !tried && !diagnose.MayBeOfJail(s.Profile, raw[:min(len(raw), maxText)]) {
 		return
 	}
 	ev := s.Evidence(diagnostics.StageCall, c, c.Start)
 	ev.Text, ev.Unanswered = FailureText(f, e), unanswered
-	if d, ok := diagnostics.OfJail(ev); ok {
+	if d, ok := diagnose.OfJail(ev); ok {
 		s.recordDiagnosis(d)
 	}
 }
@@ -229,7 +230,7 @@ func (s *Server) TooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagno
 		d.What = fmt.Sprintf("server %q: %s of %d MiB could not be kept until its end: %v", s.Profile.Server, whose, f.Size/mb, f.Err)
 	} else {
 		d.What = fmt.Sprintf("server %q: %s has %d MiB", s.Profile.Server, whose, (f.Size+mb-1)/mb)
-		diagnostics.Oversized(s.Evidence(diagnostics.StageCall, nil, time.Time{}), &d, int(f.Size/mb+1))
+		diagnose.Oversized(s.Evidence(diagnostics.StageCall, nil, time.Time{}), &d, int(f.Size/mb+1))
 	}
 
 	return d

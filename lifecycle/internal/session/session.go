@@ -53,7 +53,7 @@ type Session struct {
 	ClientNamed func(name, version string)
 
 	// Known is the part of all evidence that only the caller has: what it knows of the server's line, of
-	// its variables, and of this machine. Its Canonical also resolves the symbolic links of roots, which
+	// its variables, and of this machine. Its host also resolves the symbolic links of roots, which
 	// clients may name by other paths than the profile.
 	Known diagnostics.Evidence
 
@@ -151,6 +151,9 @@ func (s Session) withDefaults() Session {
 	}
 	if s.Err == nil {
 		s.Err = os.Stderr
+	}
+	if s.Known.Host == nil {
+		s.Known.Host = diagnostics.Unknown{}
 	}
 	if s.Events == nil {
 		s.Events = &Events{func(string, string) {}, func(*mcpproxy.Call, *mcpproxy.Envelope) {}, func() {}, func(string) {}}

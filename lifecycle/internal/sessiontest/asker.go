@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnostest"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -61,7 +62,7 @@ func AskedDenial() policy.Denial {
 
 // Asking makes a session ask by a. Nothing speaks against any change.
 func Asking(s *session.Session, a *Asker) {
-	s.Asker, s.Known.Decide = a, Deciding()
+	s.Asker, diagnostest.Of(&s.Known).Decide = a, Deciding()
 	session.TimesOf(s).Automatic = time.Nanosecond
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnostest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -160,7 +161,7 @@ var ErrExec = &confine.StartError{Step: confine.StepExec, Errno: syscall.ENOENT,
 func NewFleetPlay(t testing.TB, f *Fleet) (p *Play, s session.Session) {
 	t.Helper()
 	p, s = newPlay(t, &Fake{})
-	s.Launcher, s.Known.Decide = f, Deciding()
+	s.Launcher, diagnostest.Of(&s.Known).Decide = f, Deciding()
 	times := session.TimesOf(&s)
 	times.DrainIdle, times.ExitGrace, times.Tick = 100*time.Millisecond, 200*time.Millisecond, 50*time.Millisecond
 	f.dir = t.TempDir()

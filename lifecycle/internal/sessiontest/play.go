@@ -23,6 +23,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnostest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -349,7 +350,7 @@ func (p *Play) Use(in, out *os.File) {
 func BeginWith(t testing.TB, f *Fake, change func(*session.Session), run func(context.Context, session.Session) (confine.Exit, error)) *Play {
 	t.Helper()
 	p, s := newPlay(t, f)
-	s.Launcher, s.Known.Decide = f, Deciding()
+	s.Launcher, diagnostest.Of(&s.Known).Decide = f, Deciding()
 	s.Linger = 2 * time.Second
 	session.TimesOf(&s).AfterRefusal, session.TimesOf(&s).DrainIdle = time.Second, 100*time.Millisecond
 	if change != nil {

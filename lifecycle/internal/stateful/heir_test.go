@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnostest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
@@ -130,7 +131,8 @@ func TestHeirNever(t *testing.T) {
 		t.Run(heir, func(t *testing.T) {
 			t.Parallel()
 			w := wishes(t, "old", func(s *session.Session) {
-				s.Known.May, s.Known.Exists = func(string, policy.Rights) bool { return true }, func(string) bool { return true }
+				known := diagnostest.Of(&s.Known)
+				known.May, known.Exists = func(string, policy.Rights) bool { return true }, func(string) bool { return true }
 				if heir == "new-other-tools" {
 					s.Pins, s.EnforcePins = &sessiontest.FakePins{}, true
 				}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnose"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
@@ -97,7 +98,7 @@ func (s *statefulSession) reportStartupComplaint(stderr *os.File) {
 			break
 		}
 	}
-	if d, ok := diagnostics.Complaint(s.server().Evidence(diagnostics.StageStartup, nil, time.Time{})); ok {
+	if d, ok := diagnose.Complaint(s.server().Evidence(diagnostics.StageStartup, nil, time.Time{})); ok {
 		s.server().Announce(d)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnostest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/markdown"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
@@ -137,7 +138,7 @@ func TestNothingAsked(t *testing.T) {
 		{"forms of a page alone", sessiontest.HelloForms("claude-code", `"elicitation":{"url":{}}`), nil},
 		{"a client that is not known to show forms", sessiontest.HelloForms("claude-ai", forms), nil},
 		{"a host against which something speaks", sessiontest.HelloForms("claude-code", forms), func(s *session.Session, _ *sessiontest.Fake) {
-			s.Known.Decide = sessiontest.Deciding(policy.WhyProxy)
+			diagnostest.Of(&s.Known).Decide = sessiontest.Deciding(policy.WhyProxy)
 		}},
 		{"the server's words alone", sessiontest.HelloForms("claude-code", forms), func(_ *session.Session, f *sessiontest.Fake) { f.Denials = nil }},
 		{"a private address", sessiontest.HelloForms("claude-code", forms), func(_ *session.Session, f *sessiontest.Fake) { f.Denials[0].Target = "192.168.1.1:443" }},
@@ -151,7 +152,7 @@ func TestNothingAsked(t *testing.T) {
 			f.Denials[0].Target = strings.Repeat("long.", 20) + "example.com:443"
 		}},
 		{"a write", sessiontest.HelloForms("claude-code", forms), func(s *session.Session, f *sessiontest.Fake) {
-			s.Known.Canonical = func(path string) string { return path }
+			diagnostest.Of(&s.Known).Canonical = func(path string) string { return path }
 			f.Server = "fails"
 			f.Denials[0] = policy.Denial{Axis: policy.AxisFs, Operation: "write", Target: "/home/u/notes/x", Count: 2}
 		}},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnostest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
@@ -210,7 +211,7 @@ func TestStartupComplaint(t *testing.T) {
 		t.Run(server, func(t *testing.T) {
 			p := begin(t, &sessiontest.Fake{Server: server}, func(s *session.Session) {
 				s.Profile.Entries = []policy.Entry{{Path: "/usr", Rights: policy.Read | policy.Execute}}
-				s.Known.Exists = func(string) bool { return true }
+				diagnostest.Of(&s.Known).Exists = func(string) bool { return true }
 			})
 			p.Send(sessiontest.Initialize)
 			p.Line()

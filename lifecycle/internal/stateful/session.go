@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnose"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -215,7 +216,7 @@ func (s *statefulSession) answerOpenCalls(how endCause, exit confine.Exit) {
 	ended := diagnostics.Exit(exit)
 	ev := s.server().Evidence(diagnostics.StageCall, nil, time.Now().Add(-s.client.Times.Kill))
 	ev.Exit = &ended
-	d := diagnostics.Diagnose(ev)
+	d := diagnose.Failure(ev)
 	calls := s.calls.claim(anyCall)
 	// From now on new requests get d, and those before it are in one of the two lists.
 	s.upstream.fail(d)
@@ -226,22 +227,22 @@ func (s *statefulSession) answerOpenCalls(how endCause, exit confine.Exit) {
 		}
 		return
 	}
-	diagnose := s.server().Diagnose
+	explain := s.server().Diagnose
 	if how.byClient && (exit.Code == 0 || how.killed) {
 		// The client has left during a request, as it always does during a
 		// subscriptions/listen (2026-07-28). The request gets an answer, but the diagnosis
 		// is not announced, since nothing failed.
-		diagnose = diagnostics.Diagnose
+		explain = diagnose.Failure
 	}
 	s.client.Tasks.Go(func() {
-		s.calls.answer(calls, s.endDiagnoses(diagnose, ended, calls[0].Start))
+		s.calls.answer(calls, s.endDiagnoses(explain, ended, calls[0].Start))
 	})
 }
 
 // endDiagnoses returns a function that says why a call got no answer from a server that has
 // ended. The first of the open calls began at since: what was refused during any of them can have
 // ended the server. Calls of the same method and tool share one diagnosis.
-func (s *statefulSession) endDiagnoses(diagnose func(diagnostics.Evidence) diagnostics.Diagnosis, ended diagnostics.Exit, since time.Time) func(*mcpproxy.Call) diagnostics.Diagnosis {
+func (s *statefulSession) endDiagnoses(explain func(diagnostics.Evidence) diagnostics.Diagnosis, ended diagnostics.Exit, since time.Time) func(*mcpproxy.Call) diagnostics.Diagnosis {
 	type request struct{ method, tool string }
 	known := map[request]diagnostics.Diagnosis{}
 	return func(c *mcpproxy.Call) diagnostics.Diagnosis {
@@ -254,7 +255,7 @@ func (s *statefulSession) endDiagnoses(diagnose func(diagnostics.Evidence) diagn
 			}
 			ev := s.server().Evidence(stage, c, since)
 			ev.Exit = &ended
-			d = diagnose(ev)
+			d = explain(ev)
 			known[key] = d
 		}
 		return d
@@ -276,11 +277,11 @@ func anyCall(*mcpproxy.Call) bool { return true }
 
 // answer sends the client one error for each call. The errors for the calls of one batch form one array
 // (JSON-RPC 2.0, "Batch").
-func (o openCalls) answer(calls []mcpproxy.Call, diagnose func(*mcpproxy.Call) diagnostics.Diagnosis) {
+func (o openCalls) answer(calls []mcpproxy.Call, explain func(*mcpproxy.Call) diagnostics.Diagnosis) {
 	for len(calls) > 0 {
 		first := &calls[0]
 		if first.Batch == 0 {
-			o.proxy.Client.Inject(diagnose(first).ErrorFrame(first.ID))
+			o.proxy.Client.Inject(explain(first).ErrorFrame(first.ID))
 			calls = calls[1:]
 			continue
 		}
@@ -292,15 +293,15 @@ func (o openCalls) answer(calls []mcpproxy.Call, diagnose func(*mcpproxy.Call) d
 				rest = append(rest, c)
 			}
 		}
-		o.answerBatch(same, diagnose)
+		o.answerBatch(same, explain)
 		calls = rest
 	}
 }
 
-func (o openCalls) answerBatch(calls []mcpproxy.Call, diagnose func(*mcpproxy.Call) diagnostics.Diagnosis) {
+func (o openCalls) answerBatch(calls []mcpproxy.Call, explain func(*mcpproxy.Call) diagnostics.Diagnosis) {
 	var errors [][]byte
 	for i := range calls {
-		if frame := bytes.TrimSpace(diagnose(&calls[i]).ErrorFrame(calls[i].ID)); len(frame) > 0 {
+		if frame := bytes.TrimSpace(explain(&calls[i]).ErrorFrame(calls[i].ID)); len(frame) > 0 {
 			errors = append(errors, frame)
 		}
 	}

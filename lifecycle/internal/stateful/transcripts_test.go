@@ -15,6 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnostest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
@@ -99,7 +100,7 @@ func setUp(t *testing.T, f *sessiontest.Fake, s *session.Session, comment string
 		{Path: "/usr", Kind: policy.KindDir, Rights: policy.Read | policy.Execute, Origin: policy.OriginBaseline},
 	}
 	sessiontest.Asking(s, &sessiontest.Asker{}) // where nothing is refused that may be asked about, no byte is another
-	s.Known.Canonical = func(path string) string { return strings.Replace(path, "/link", "/srv/notes", 1) }
+	diagnostest.Of(&s.Known).Canonical = func(path string) string { return strings.Replace(path, "/link", "/srv/notes", 1) }
 	for line := range strings.Lines(comment) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		var err error

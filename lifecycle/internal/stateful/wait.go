@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnose"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
@@ -212,7 +213,7 @@ func (w *processWait) checkLogin() {
 	if !s.answered.IsSet() {
 		stage, oldest = diagnostics.StageStartup, nil
 	}
-	if d, ok := diagnostics.Awaited(s.server().Evidence(stage, oldest, w.loginSaid)); ok {
+	if d, ok := diagnose.Awaited(s.server().Evidence(stage, oldest, w.loginSaid)); ok {
 		w.toldLogin = true
 		s.server().Announce(d)
 		return

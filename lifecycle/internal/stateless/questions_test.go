@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnostest"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -27,9 +28,9 @@ func asking(t *testing.T, operation, path string, kinds ...policy.ReasonKind) (*
 	p := beginStateless(t, f, func(s *session.Session, _ *Options) {
 		sessiontest.Asking(s, a)
 		session.TimesOf(s).Question = 20 * time.Second
-		s.Known.UserHome, s.Known.Canonical = "/home/u", func(path string) string { return strings.Replace(path, "/home/u/link", "/home/u/notes", 1) }
-		s.Known.Decide = sessiontest.Deciding(kinds...)
-		s.Known.Exists = func(path string) bool { return operation == "read" || !strings.HasSuffix(path, "/.") }
+		s.Known.UserHome, diagnostest.Of(&s.Known).Canonical = "/home/u", func(path string) string { return strings.Replace(path, "/home/u/link", "/home/u/notes", 1) }
+		diagnostest.Of(&s.Known).Decide = sessiontest.Deciding(kinds...)
+		diagnostest.Of(&s.Known).Exists = func(path string) bool { return operation == "read" || !strings.HasSuffix(path, "/.") }
 	})
 	p.Send(sessiontest.HelloForms("claude-code", `"elicitation":{}`), sessiontest.Initialized)
 	p.Answer("0")
@@ -92,8 +93,8 @@ func TestQuestionMoved(t *testing.T) {
 	var moved atomic.Bool
 	p := beginStateless(t, f, func(s *session.Session, _ *Options) {
 		sessiontest.Asking(s, a)
-		s.Known.UserHome, s.Known.Exists = "/home/u", func(string) bool { return true }
-		s.Known.Canonical = func(path string) string {
+		s.Known.UserHome, diagnostest.Of(&s.Known).Exists = "/home/u", func(string) bool { return true }
+		diagnostest.Of(&s.Known).Canonical = func(path string) string {
 			if moved.Load() {
 				return strings.Replace(path, "/home/u/link", "/home/u/diary", 1)
 			}

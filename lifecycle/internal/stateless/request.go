@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnose"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/answers"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
@@ -259,7 +260,7 @@ func (dp *dispatcher) limitCallTime(rq *clientRequest) (stop func()) {
 func (dp *dispatcher) callTimedOut(rq *clientRequest, limit time.Duration) diagnostics.Diagnosis {
 	w := dp.table.workerOf(rq)
 	if w == nil {
-		d := diagnostics.Diagnose(diagnostics.Evidence{Stage: diagnostics.StageCall, Server: dp.session.serverName, Tool: rq.tool, Method: rq.method, Stateless: true, Timeout: limit})
+		d := diagnose.Failure(diagnostics.Evidence{Stage: diagnostics.StageCall, Server: dp.session.serverName, Tool: rq.tool, Method: rq.method, Stateless: true, Timeout: limit})
 		d.Fix = "its process was still being started: raise call_timeout_secs, or keep one ready (warm)"
 		if !session.IsClosed(rq.turn) {
 			d.Fix = fmt.Sprintf("it had no process yet, because only %d calls run at once: raise call_timeout_secs", dp.session.options.MaxCalls)

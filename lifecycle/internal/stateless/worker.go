@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnose"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/answers"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
@@ -336,7 +337,7 @@ func (w *worker) startupFailure(ctx context.Context, err error) *diagnostics.Dia
 	ev.Tool = w.tool
 	switch {
 	case ctx.Err() != nil:
-		d := diagnostics.Diagnose(ev)
+		d := diagnose.Failure(ev)
 		return &d
 	case err == errTimeout:
 		ev.Timeout = w.server.Profile.Startup

@@ -1,4 +1,4 @@
-package diagnostics
+package diagnose
 
 import (
 	"cmp"
@@ -14,7 +14,9 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnostest"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/analysis"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -27,7 +29,7 @@ import (
 type failure struct {
 	Name, Text string
 
-	Stage                   Stage // of a call where it is not said
+	Stage                   diagnostics.Stage // of a call where it is not said
 	Tool, Method            string
 	Stderr                  string
 	Ends                    bool // the server ended at its start; the text is on stderr
@@ -64,7 +66,7 @@ type failure struct {
 	Commands                                                      []policy.Command
 	Limits                                                        *policy.Limits
 
-	Sure            Attribution
+	Sure            diagnostics.Attribution
 	Target, Missing string // of the first hint
 	Targets         string // of all hints
 	Words           string // for mcp-jail grant
@@ -72,8 +74,8 @@ type failure struct {
 	Note            string // part of the cause, where nothing is proposed
 	Unexplained     string // part of what why says without a cause
 	Fix, What       string // parts of them
-	Page            Page
-	Code            Code
+	Page            diagnostics.Page
+	Code            diagnostics.Code
 }
 
 // ownFault is said where nothing is otherwise than without a jail.
@@ -143,28 +145,28 @@ func (f failure) profile(p *policy.Profile) {
 	p.Dir = cmp.Or(f.Dir, p.Dir)
 }
 
-func (f failure) evidence() Evidence {
+func (f failure) evidence() diagnostics.Evidence {
 	ev := evidence(f.Text)
 	ev.Profile = fixture(f.profile)
-	if f.Stage != "" && f.Stage != StageCall {
+	if f.Stage != "" && f.Stage != diagnostics.StageCall {
 		ev.Stage, ev.Tool, ev.Method = f.Stage, "", f.Method
 	}
 	if f.Ends {
-		ev.Stage, ev.Tool, ev.Method, ev.Exit = StageStartup, "", "", &Exit{Code: 1}
+		ev.Stage, ev.Tool, ev.Method, ev.Exit = diagnostics.StageStartup, "", "", &diagnostics.Exit{Code: 1}
 		ev.Text, ev.Stderr = "", strings.Split(f.Text, "\n")
 	}
 	if f.Stderr != "" {
 		ev.Stderr = strings.Split(f.Stderr, "\n")
 	}
 	if f.Exit+f.Signal != 0 {
-		ev.Exit = &Exit{Code: f.Exit, Signal: syscall.Signal(f.Signal), Why: f.Why}
+		ev.Exit = &diagnostics.Exit{Code: f.Exit, Signal: syscall.Signal(f.Signal), Why: f.Why}
 	}
 	if f.Start != nil {
-		ev.Start = &Start{Step: f.Start.Step, Errno: errnos[f.Start.Error], Detail: f.Start.Detail}
+		ev.Start = &diagnostics.Start{Step: f.Start.Step, Errno: errnos[f.Start.Error], Detail: f.Start.Detail}
 	}
 	if f.Stateless {
 		ev.Stateless = true
-		if ev.Stage == StageCall {
+		if ev.Stage == diagnostics.StageCall {
 			ev.Profile.Tool = ev.Tool
 		}
 	}
@@ -184,16 +186,16 @@ func (f failure) evidence() Evidence {
 }
 
 // host is the fixture's host as the row changes it.
-func (f failure) host(ev *Evidence) {
-	more := host{}
+func (f failure) host(ev *diagnostics.Evidence) {
+	known, more := diagnostest.Of(ev), host{}
 	for _, path := range f.Exists {
 		more[path] = true
 	}
-	ev.Exists = func(path string) bool {
+	known.Exists = func(path string) bool {
 		return !slices.Contains(f.Absent, path) && (someHost.exists(path) || more.exists(path) && path != "/")
 	}
 	if f.Links != nil {
-		ev.Canonical = func(path string) string {
+		known.Canonical = func(path string) string {
 			for range len(f.Links) {
 				for from, to := range f.Links {
 					if rest, ok := strings.CutPrefix(path, from); ok {
@@ -204,28 +206,28 @@ func (f failure) host(ev *Evidence) {
 			return path
 		}
 	}
-	ev.May = func(path string, r policy.Rights) bool {
+	known.May = func(path string, r policy.Rights) bool {
 		return !slices.Contains(f.Unmakeable, path) && (someMay(path, r) || slices.Contains(f.Executables, path))
 	}
-	ev.Holds = func(file, name string) bool { return f.Holds[file] == name }
-	ev.Source = func(name string) string { return f.Sources[name] }
+	known.Holds = func(file, name string) bool { return f.Holds[file] == name }
+	known.Source = func(name string) string { return f.Sources[name] }
 	if f.Shared != nil {
-		ev.Shared = func(dir string) string { return f.Shared[dir] }
+		known.Shared = func(dir string) string { return f.Shared[dir] }
 	}
 	if f.Values != nil {
-		ev.Variable = func(name string) string { return f.Values[name] }
+		known.Variable = func(name string) string { return f.Values[name] }
 	}
 	if f.Listens != nil {
-		ev.Listens = func(_ string, port int) bool { return slices.Contains(f.Listens, port) }
+		known.Listens = func(_ string, port int) bool { return slices.Contains(f.Listens, port) }
 	}
 	if f.Stale != nil {
-		ev.Stale = func(path string) bool { return slices.Contains(f.Stale, path) }
+		known.Stale = func(path string) bool { return slices.Contains(f.Stale, path) }
 	}
 	if f.Elsewhere != nil {
-		ev.Elsewhere = func(port int) bool { return slices.Contains(f.Elsewhere, port) }
+		known.Elsewhere = func(port int) bool { return slices.Contains(f.Elsewhere, port) }
 	}
 	if f.Listening != nil {
-		ev.Listening = func() ([]int, bool) { return f.Listening, true }
+		known.Listening = func() []int { return f.Listening }
 	}
 }
 
@@ -264,7 +266,7 @@ func (f failure) check(t *testing.T) {
 		return // Windows has no such signal
 	}
 	ev := f.evidence()
-	d := Diagnose(ev)
+	d := Failure(ev)
 	got := failure{Sure: d.Attribution, Words: strings.Join(wordsOf(d), " ")}
 	var targets []string
 	for _, h := range d.Hints {
@@ -273,8 +275,8 @@ func (f failure) check(t *testing.T) {
 	if len(d.Hints) > 0 {
 		got.Target, got.Missing = d.Hints[0].Target, d.Hints[0].Missing
 	}
-	if got.Sure != cmp.Or(f.Sure, None) || got.Target != f.Target || got.Missing != f.Missing || got.Words != f.Words || !strings.Contains(d.Cause, f.Note) || f.Sure == "" && f.Note == "" && d.Cause != "" {
-		t.Errorf("%s: %q\n got %s, %s %q: %s\nwant %s, %s %q: %s\n%s", f.Name, f.Text, got.Sure, got.Missing, got.Target, got.Words, cmp.Or(f.Sure, None), f.Missing, f.Target, f.Words, d.Cause)
+	if got.Sure != cmp.Or(f.Sure, diagnostics.None) || got.Target != f.Target || got.Missing != f.Missing || got.Words != f.Words || !strings.Contains(d.Cause, f.Note) || f.Sure == "" && f.Note == "" && d.Cause != "" {
+		t.Errorf("%s: %q\n got %s, %s %q: %s\nwant %s, %s %q: %s\n%s", f.Name, f.Text, got.Sure, got.Missing, got.Target, got.Words, cmp.Or(f.Sure, diagnostics.None), f.Missing, f.Target, f.Words, d.Cause)
 	}
 	if !strings.Contains(advised(d), f.Fix) || !strings.Contains(d.What, f.What) || f.Page != "" && d.Explain != f.Page || f.Targets != "" && strings.Join(targets, " ") != f.Targets {
 		t.Errorf("%s: want %q, %q, page %q and targets %q; got %q\n%s", f.Name, f.Fix, f.What, f.Page, f.Targets, targets, told(d))
@@ -296,7 +298,7 @@ func (f failure) check(t *testing.T) {
 			t.Errorf("%s: a remedy leads back to where it is shown: %s", f.Name, text)
 		}
 	}
-	why := (Record{Server: "github", Diagnoses: []Diagnosis{d}}).Text(func(Record) string { return "" }, false)
+	why := (diagnostics.Record{Server: "github", Diagnoses: []diagnostics.Diagnosis{d}}).Text(func(diagnostics.Record) string { return "" }, false)
 	if !strings.Contains(why, f.Unexplained) || f.Unexplained != "" && f.Unexplained != ownFault && strings.Contains(why, ownFault) {
 		t.Errorf("%s: %q: why says\n%s", f.Name, f.Text, why)
 	}
@@ -311,7 +313,7 @@ func (f failure) check(t *testing.T) {
 			t.Errorf("%s: shows %s: %s", f.Name, name, told(d))
 		}
 	}
-	if d.Attribution != Certain && slices.ContainsFunc(wordsOf(d), func(w string) bool { return strings.Contains(w, ".ssh") }) {
+	if d.Attribution != diagnostics.Certain && slices.ContainsFunc(wordsOf(d), func(w string) bool { return strings.Contains(w, ".ssh") }) {
 		t.Errorf("%s: words of the server lead to a grant of keys", f.Name)
 	}
 	objects, err := change.Read(wordsOf(d))
@@ -328,7 +330,7 @@ func (f failure) check(t *testing.T) {
 }
 
 // decidedOf returns what is decided about the first hint, and the kind of reason that weighs most.
-func decidedOf(d Diagnosis) (verdict, kind string) {
+func decidedOf(d diagnostics.Diagnosis) (verdict, kind string) {
 	if len(d.Hints) == 0 || d.Hints[0].Proposal.IsZero() {
 		return "", ""
 	}
@@ -340,7 +342,7 @@ func decidedOf(d Diagnosis) (verdict, kind string) {
 }
 
 // remedies returns what each hint says that helps.
-func remedies(d Diagnosis) (all []string) {
+func remedies(d diagnostics.Diagnosis) (all []string) {
 	for _, h := range d.Hints {
 		all = append(all, h.Fix, h.Proposal.Refused())
 	}

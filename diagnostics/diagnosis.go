@@ -1,9 +1,8 @@
-package report
+package diagnostics
 
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -159,27 +158,10 @@ const (
 // Brief returns What without the name of the server, for lists that have the name beside it.
 func (d Diagnosis) Brief() string { return cmp.Or(d.Head, d.What) }
 
-// Happened sets what happened: head, in which "%s" is where the server is named.
-func (d *Diagnosis) Happened(head string) {
-	d.Head, d.What = strings.ReplaceAll(head, "%s", ""), strings.ReplaceAll(head, "%s", " of "+name(Who(d.Server)))
+// Happened sets what happened. The server is named between before and after.
+func (d *Diagnosis) Happened(before, after string) {
+	d.Head, d.What = before+after, before+" of "+Who(d.Server)+after
 }
-
-// DuringCall says which call a sentence is about.
-func DuringCall(tool string) string { return " during the call of " + name(show.InSentence(tool)) }
-
-// ToolFailed is what happened in a call that failed. See Happened.
-func ToolFailed(tool string) string { return name(show.InSentence(tool)) + "%s failed" }
-
-// OfJail is what happened in a call that succeeded, and whose answer names what only the jail has.
-func OfJail(tool string) string {
-	return name(show.InSentence(tool)) + "%s names what is only in the jail"
-}
-
-// OldFile is what happened in a call that succeeded, although the server has no longer a file that it may use.
-func OldFile(tool string) string { return name(show.InSentence(tool)) + "%s may have used an old file" }
-
-// SomethingBlocked is what happened in a call that succeeded although the jail blocked something.
-func SomethingBlocked(during string) string { return "the jail blocked something" + during + "%s" }
 
 // Who names a server in a sentence.
 func Who(server string) string {
@@ -189,13 +171,10 @@ func Who(server string) string {
 	return show.InSentence(server)
 }
 
-// name returns a name for Happened.
-func name(s string) string { return strings.ReplaceAll(s, "%s", "% s") }
-
 func toolsDiffer(isKnown, isRefused bool) string {
-	s := "the tools%s are not those that mcp-jail.lock pins"
+	s := " are not those that mcp-jail.lock pins"
 	if !isKnown {
-		s = "the tools%s cannot be compared with those that mcp-jail.lock pins"
+		s = " cannot be compared with those that mcp-jail.lock pins"
 	}
 	if isRefused {
 		s += `, and pin_tools is "enforce"`

@@ -1,13 +1,13 @@
-package diagnostics
+package diagnose
 
 import (
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/analysis"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -39,13 +39,13 @@ func recorded(c *analysis.Case, lines []string) (found []analysis.Finding) {
 
 // sureOf returns how sure it is that a refusal which the jail recorded is the cause, at most: certain only if the failing
 // lines name it, or name nothing else.
-func sureOf(lines []string, d policy.Denial, most Attribution) Attribution {
+func sureOf(lines []string, d policy.Denial, most diagnostics.Attribution) diagnostics.Attribution {
 	isOther := func(n words.Name) bool { return n.Kind == words.Path || n.Kind == words.Host }
 	if isAnswered(d) {
 		return most
 	}
-	if most == Certain && d.Axis != policy.AxisLimits && !mentions(lines, d) && (slices.ContainsFunc(words.Names(lines), isOther) || slices.ContainsFunc(lines, words.OwnFault)) {
-		return Likely
+	if most == diagnostics.Certain && d.Axis != policy.AxisLimits && !mentions(lines, d) && (slices.ContainsFunc(words.Names(lines), isOther) || slices.ContainsFunc(lines, words.OwnFault)) {
+		return diagnostics.Likely
 	}
 	return most
 }
@@ -120,18 +120,18 @@ func denied(c *analysis.Case, d policy.Denial) analysis.Finding {
 	if d.Target == policy.DenialOthers {
 		return deniedOthers(c, d)
 	}
-	d.Program = c.Evidence.Redactor.Redact(d.Program)
+	d.Program = c.Evidence.Redactor.Redact(c.Actor(d.Program))
 	target := c.Name(d.Target)
 	if filepath.IsAbs(d.Target) {
 		target = c.Show(filepath.Clean(d.Target))
 	}
-	cause := report.Blocked(d, target)
+	cause := diagnostics.Blocked(d, target)
 	switch d.Axis {
 	case policy.AxisFs:
 		return analysis.AnalyzePath(c, d, cause)
 	case policy.AxisIPC:
 		if filepath.IsAbs(d.Target) { // a socket with a path
-			if c.Evidence.Stale != nil && c.Evidence.Stale(d.Target) {
+			if c.Evidence.Host.Stale(d.Target) {
 				return analysis.StaleSocket(c, d)
 			}
 			return analysis.AnalyzePath(c, d, cause)
@@ -145,13 +145,13 @@ func denied(c *analysis.Case, d policy.Denial) analysis.Finding {
 	case policy.AxisLimits:
 		return analysis.AnalyzeLimit(c, d, cause)
 	}
-	return analysis.Refused(Certain, d.Axis, d.Target, d.Operation, cause, change.Object{}).Unfixable("no rule grants this")
+	return analysis.Refused(diagnostics.Certain, d.Axis, d.Target, d.Operation, cause, change.Object{}).Unfixable("no rule grants this")
 }
 
 func deniedOthers(c *analysis.Case, d policy.Denial) analysis.Finding {
-	sure, cause := Certain, "the jail blocked more accesses than it records one by one"
+	sure, cause := diagnostics.Certain, "the jail blocked more accesses than it records one by one"
 	if d.Reason == policy.DeniedAbsent {
-		sure, cause = Possible, "the server tried more missing names than were looked up on this machine, where they may be missing too"
+		sure, cause = diagnostics.Possible, "the server tried more missing names than were looked up on this machine, where they may be missing too"
 	}
 	f := analysis.Refused(sure, d.Axis, d.Target, d.Operation, cause, change.Object{})
 	f.Fix = "a new session starts with an empty record"

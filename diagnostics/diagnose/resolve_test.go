@@ -1,4 +1,4 @@
-package diagnostics
+package diagnose
 
 import (
 	"io/fs"
@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnostest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -111,13 +113,13 @@ func TestNoWrite(t *testing.T) {
 		for _, path := range []string{tt.no, tt.yes} {
 			ev := evidence("it failed")
 			ev.Denials = []policy.Denial{{Axis: policy.AxisFs, Operation: "write", Target: path, Program: "/usr/bin/node", Count: 1}}
-			ev.Exists, ev.SearchPath = func(p string) bool { return p == path || strings.HasPrefix(path, p+"/") }, "/usr/bin:/data/bin"
+			diagnostest.Of(&ev).Exists, ev.SearchPath = func(p string) bool { return p == path || strings.HasPrefix(path, p+"/") }, "/usr/bin:/data/bin"
 			host := fakeHost(hostFiles)
 			host.Environ = []string{"PATH=/usr/bin:/data/bin"}
 			ev.Profile.Programs, ev.Profile.Loaders = []string{"/data/tools/helper"}, []string{"/data/lib/ld.so"}
 			ev.Profile.Parts = []policy.Part{{Path: "/data/srv"}}
 			deciding(&ev, judge(&policy.Policy{}, host))
-			if d := Diagnose(ev); strings.Contains(strings.Join(wordsOf(d), "\n"), "--write") != (path == tt.yes) {
+			if d := Failure(ev); strings.Contains(strings.Join(wordsOf(d), "\n"), "--write") != (path == tt.yes) {
 				t.Errorf("%s\n%s", path, d.Text())
 			}
 		}
@@ -135,7 +137,7 @@ func TestRefusedProposal(t *testing.T) {
 		policy.WhyDenied:        "denies it. Leave that out, if the server may have it",
 	} {
 		ev := evidence("EACCES: permission denied, open '/home/u/notes/a.md'")
-		ev.Decide = func(wants ...change.Want) (all []change.Proposal) {
+		diagnostest.Of(&ev).Decide = func(wants ...change.Want) (all []change.Proposal) {
 			for _, w := range wants {
 				var reasons []policy.Reason
 				if kind != "" {
@@ -145,7 +147,7 @@ func TestRefusedProposal(t *testing.T) {
 			}
 			return all
 		}
-		d := Diagnose(ev)
+		d := Failure(ev)
 		if !strings.Contains(advised(d), want) || strings.Contains(advised(d), "\x1b") || d.CanAllow() != (kind == "") {
 			t.Errorf("%s: %q\n%s", kind, advised(d), d.Text())
 		}
@@ -155,11 +157,11 @@ func TestRefusedProposal(t *testing.T) {
 func TestSecretsStayOut(t *testing.T) {
 	const secret = "ghp_0123456789abcdef"
 	ev := evidence("EACCES: permission denied, open '/data/" + secret + "/x' while GITHUB_TOKEN=" + secret)
-	ev.Exists = nil
+	diagnostest.Of(&ev).Exists = nil
 	ev.Stderr = []string{"token " + secret, "https://u:" + secret + "@example.org/"}
 	ev.Denials = []policy.Denial{{Axis: policy.AxisNet, Operation: "connect", Target: "https://example.org/?t=" + secret}}
-	d := Diagnose(ev)
-	r, err := Record{Diagnoses: []Diagnosis{d}, Denials: d.Denials}.Encode()
+	d := Failure(ev)
+	r, err := diagnostics.Record{Diagnoses: []diagnostics.Diagnosis{d}, Denials: d.Denials}.Encode()
 	testkit.Must(t, err)
 	for name, s := range map[string]string{"text": d.Text(), "frame": string(d.ErrorFrame([]byte("1"))), "block": string(d.ResultBlock()), "record": string(r)} {
 		if strings.Contains(s, secret) {

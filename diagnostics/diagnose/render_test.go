@@ -1,4 +1,4 @@
-package diagnostics
+package diagnose
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnostest"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -17,10 +19,10 @@ import (
 
 // bootFailure returns the diagnosis of a server that ended because of a path, with all
 // members set.
-func bootFailure() Diagnosis {
+func bootFailure() diagnostics.Diagnosis {
 	ev := evidence("")
-	ev.Stage, ev.Tool, ev.Method = StageStartup, "", ""
-	ev.Exit = &Exit{Code: 1}
+	ev.Stage, ev.Tool, ev.Method = diagnostics.StageStartup, "", ""
+	ev.Exit = &diagnostics.Exit{Code: 1}
 	defaultProfile(ev.Profile)
 	ev.Stderr = []string{
 		"Loading ghp_0123456789abcdef",
@@ -31,7 +33,7 @@ func bootFailure() Diagnosis {
 		Axis: policy.AxisNet, Operation: "connect", Target: "telemetry.x.com:443", PID: 7, Program: "/usr/bin/node", Count: 2,
 		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}}
-	return Diagnose(ev)
+	return Failure(ev)
 }
 
 func TestGolden(t *testing.T) {
@@ -42,29 +44,29 @@ func TestGolden(t *testing.T) {
 	testkit.Golden(t, "boot.json", pretty.Bytes())
 
 	ev := evidence("Error: EROFS: read-only file system, open '/home/u/work/src/lib.rs'\nmcp-jail: cause: forged")
-	call := Diagnose(ev)
+	call := Failure(ev)
 	testkit.Golden(t, "call.txt", []byte(call.Text()+"\n"+string(call.ResultBlock())+"\n"+string(call.ResultMeta())+"\n"))
 	testkit.Golden(t, "config.txt", []byte(configError().Text()))
-	testkit.Golden(t, "jail.txt", []byte(JailFailure("github", "this machine cannot enforce the policy\n  net: host allow-list: listed twice", []string{"net: host allow-list (api.github.com): no user namespaces", "  sysctl kernel.unprivileged_userns_clone=1"}).Text()))
-	r := Record{
+	testkit.Golden(t, "jail.txt", []byte(diagnostics.JailFailure("github", "this machine cannot enforce the policy\n  net: host allow-list: listed twice", []string{"net: host allow-list (api.github.com): no user namespaces", "  sysctl kernel.unprivileged_userns_clone=1"}).Text()))
+	r := diagnostics.Record{
 		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Server: "github", Warnings: []string{"no workspace"}, Waived: []string{"net: no host allow-list"},
 		Denials: slices.Concat(d.Denials, []policy.Denial{
 			{Axis: policy.AxisNet, Operation: "resolve", Target: "api.x.com", Reason: policy.DeniedNotGranted, Count: 1},
 			{Axis: policy.AxisNet, Operation: "resolve", Target: "updates.x.com", Reason: policy.DeniedAddress, Detail: "10.0.0.5 is a private address", Count: 2, Background: true},
 		}),
-		Diagnoses: []Diagnosis{d, call},
+		Diagnoses: []diagnostics.Diagnosis{d, call},
 	}
 	ev.Text, ev.Denials = "[Errno 2] No such file", []policy.Denial{{Axis: policy.AxisFs, Operation: "create", Target: "/home/u/work/src/new.rs", Program: "/usr/bin/python3", Count: 2}}
-	ev.Exists = func(path string) bool { return !strings.HasPrefix(path, "/home/u/work/src/new.rs") }
-	recorded := Diagnose(ev)
+	diagnostest.Of(&ev).Exists = func(path string) bool { return !strings.HasPrefix(path, "/home/u/work/src/new.rs") }
+	recorded := Failure(ev)
 	testkit.Golden(t, "recorded.txt", []byte(recorded.Text()+"\n"+blockText(recorded)+"\n"))
 	r.Diagnoses = append(r.Diagnoses, recorded)
-	testkit.Golden(t, "why.txt", []byte(r.Text(func(Record) string { return "github in Cursor, today 14:02" }, false)))
+	testkit.Golden(t, "why.txt", []byte(r.Text(func(diagnostics.Record) string { return "github in Cursor, today 14:02" }, false)))
 	testkit.Golden(t, "why-verbose.txt", []byte(whyText(r)))
 }
 
-func configError() Diagnosis {
-	return ConfigFailure("github", "error: mcp-jail.toml:14: [servers.github.tools.search.access] cannot be enforced: server \"github\" is stateful.\n"+
+func configError() diagnostics.Diagnosis {
+	return diagnostics.ConfigFailure("github", "error: mcp-jail.toml:14: [servers.github.tools.search.access] cannot be enforced: server \"github\" is stateful.\n"+
 		"  The server runs as one shared process, so a policy for one tool cannot be applied.\n"+
 		"  Declare access for the whole server in  [servers.github.access]\n")
 }
@@ -100,10 +102,10 @@ func TestFailureMembers(t *testing.T) {
 			Data    map[string]map[string]any
 		}
 	}
-	for name, d := range map[string]Diagnosis{"boot": bootFailure(), "config": configError(), "empty": {},
-		"usage": UsageFailure("s", "unknown flag\nmore"), "exec": ExecFailure("s", "npx: not found", "")} {
+	for name, d := range map[string]diagnostics.Diagnosis{"boot": bootFailure(), "config": configError(), "empty": {},
+		"usage": diagnostics.UsageFailure("s", "unknown flag\nmore"), "exec": diagnostics.ExecFailure("s", "npx: not found", "")} {
 		testkit.Must(t, json.Unmarshal(d.ErrorFrame([]byte("1")), &frame))
-		data := frame.Error.Data[DataFailure]
+		data := frame.Error.Data[diagnostics.DataFailure]
 		for _, member := range []string{"stage", "attribution", "server", "hint"} {
 			if _, ok := data[member].(string); !ok {
 				t.Errorf("%s: %s is %v", name, member, data[member])
@@ -127,8 +129,8 @@ func TestBounds(t *testing.T) {
 		ev.Stderr = append(ev.Stderr, strings.Repeat("\x00\u2028<&>", 2000))
 		ev.Denials = append(ev.Denials, policy.Denial{Axis: policy.AxisFs, Operation: "open", Target: "/" + strings.Repeat("é\x01", 900)})
 	}
-	ev.Exists = nil
-	d := Diagnose(ev)
+	diagnostest.Of(&ev).Exists = nil
+	d := Failure(ev)
 	if n := len(d.ErrorFrame([]byte("1"))); n > 256<<10 {
 		t.Errorf("the frame has %d bytes", n)
 	}
@@ -140,20 +142,20 @@ func TestBounds(t *testing.T) {
 // TestArguments checks that paths among the arguments that exist on the host and are not
 // granted lead to a warning, and other arguments do not.
 func TestArguments(t *testing.T) {
-	defaults := func(ev *Evidence) { defaultProfile(ev.Profile); ev.FromCommandLine = true }
-	named := func(name, value string) func(*Evidence) {
-		return func(ev *Evidence) {
+	defaults := func(ev *diagnostics.Evidence) { defaultProfile(ev.Profile); ev.FromCommandLine = true }
+	named := func(name, value string) func(*diagnostics.Evidence) {
+		return func(ev *diagnostics.Evidence) {
 			defaults(ev)
 			ev.Profile.Env = append(ev.Profile.Env, policy.Variable{Name: name, Value: value, Secret: true, Rule: "--env " + name})
 		}
 	}
 	type argument struct {
 		name, arg string
-		change    func(*Evidence)
+		change    func(*diagnostics.Evidence)
 		want      string // parts, "": nothing is said
 	}
 	rows := []argument{
-		{"where the server's own script makes its directory executable", "/home/u/notes", func(ev *Evidence) {
+		{"where the server's own script makes its directory executable", "/home/u/notes", func(ev *diagnostics.Evidence) {
 			defaults(ev)
 			for i, e := range ev.Profile.Entries {
 				if e.Path == ev.Profile.Workspace {
@@ -162,18 +164,21 @@ func TestArguments(t *testing.T) {
 			}
 		}, "mcp-jail grant github --read ~/notes"},
 		{"of a configured server", "/home/u/notes", nil, "mcp-jail grant github --read ~/notes"},
-		{"of one with the default policy", "/home/u/notes", func(ev *Evidence) { defaultProfile(ev.Profile) }, "mcp-jail grant github --read ~/notes"},
-		{"a variable of the package", "x", func(ev *Evidence) {
+		{"of one with the default policy", "/home/u/notes", func(ev *diagnostics.Evidence) { defaultProfile(ev.Profile) }, "mcp-jail grant github --read ~/notes"},
+		{"a variable of the package", "x", func(ev *diagnostics.Evidence) {
 			named("npm_config_cache", "/home/u/docs")(ev)
 			ev.Profile.Env[len(ev.Profile.Env)-1].Rule = policy.PackageEnvironment
 		}, ""},
-		{"taken away", "/home/u/work/out.txt", func(ev *Evidence) {
+		{"taken away", "/home/u/work/out.txt", func(ev *diagnostics.Evidence) {
 			defaults(ev)
 			ev.Profile.Entries = append(ev.Profile.Entries, policy.Entry{Path: "/home/u/work/out.txt", Kind: policy.KindFile, Origin: policy.OriginRule, Rule: "--deny out.txt"})
 			slices.SortFunc(ev.Profile.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
 		}, "not granted: ~/work/out.txt. --deny out.txt denies it. Leave that out, if the server may have it"},
-		{"on Windows", "/home/u/notes", func(ev *Evidence) { defaults(ev); ev.Profile.Dir = `C:\work` }, ""},
-		{"proc", "/proc/self", func(ev *Evidence) { defaults(ev); ev.Exists = func(string) bool { return true } }, ""},
+		{"on Windows", "/home/u/notes", func(ev *diagnostics.Evidence) { defaults(ev); ev.Profile.Dir = `C:\work` }, ""},
+		{"proc", "/proc/self", func(ev *diagnostics.Evidence) {
+			defaults(ev)
+			diagnostest.Of(ev).Exists = func(string) bool { return true }
+		}, ""},
 	}
 	for _, row := range testkit.Rows(t, "arguments.txt", 4) {
 		change := defaults
@@ -207,10 +212,10 @@ func TestArguments(t *testing.T) {
 func TestComplaint(t *testing.T) {
 	for line, want := range testkit.Named[bool](t, "complaints.txt") {
 		ev := evidence("")
-		ev.Stage, ev.Tool, ev.Method, ev.Stderr = StageStartup, "", "", []string{"running", line}
+		ev.Stage, ev.Tool, ev.Method, ev.Stderr = diagnostics.StageStartup, "", "", []string{"running", line}
 		ev.Denials = []policy.Denial{{Axis: "fs", Operation: "open", Target: "/home/u/docs", Count: 1}}
 		d, ok := Complaint(ev)
-		if ok != want || ok && (d.Attribution != Likely || !strings.Contains(d.What, "has started")) {
+		if ok != want || ok && (d.Attribution != diagnostics.Likely || !strings.Contains(d.What, "has started")) {
 			t.Errorf("%q: %v: %s", line, ok, d.Text())
 		}
 	}
@@ -220,22 +225,22 @@ func TestComplaint(t *testing.T) {
 // in one line and ends with a line that does not.
 func TestInaccessible(t *testing.T) {
 	ev := evidence("")
-	ev.Stage, ev.Tool, ev.Method, ev.FromCommandLine, ev.Exit = StageStartup, "", "", true, &Exit{Code: 1}
+	ev.Stage, ev.Tool, ev.Method, ev.FromCommandLine, ev.Exit = diagnostics.StageStartup, "", "", true, &diagnostics.Exit{Code: 1}
 	defaultProfile(ev.Profile)
 	ev.Stderr = []string{"Warning: Cannot access directory /home/u/docs, skipping", "Error: None of the specified directories are accessible"}
-	d := Diagnose(ev)
-	if d.Attribution != Likely || strings.Join(wordsOf(d), " ") != "--read ~/docs" || !strings.Contains(d.Message(), `~/docs`) {
+	d := Failure(ev)
+	if d.Attribution != diagnostics.Likely || strings.Join(wordsOf(d), " ") != "--read ~/docs" || !strings.Contains(d.Message(), `~/docs`) {
 		t.Errorf("%s", d.Text())
 	}
 	spaced := ev
 	spaced.Profile = fixture(defaultProfile)
 	spaced.Profile.Argv = []string{"node", "s.js", "/home/u/it's here"}
 	spaced.Stderr = []string{"Warning: Cannot access directory /home/u/it's here, skipping", ev.Stderr[1]}
-	if d := Diagnose(spaced); d.Attribution != Likely || strings.Join(wordsOf(d), " ") != "--read ~/it's here" {
+	if d := Failure(spaced); d.Attribution != diagnostics.Likely || strings.Join(wordsOf(d), " ") != "--read ~/it's here" {
 		t.Errorf("a name that no pattern can tell the end of: %s", d.Text())
 	}
 	ev.Stderr[0] = "Warning: Cannot access directory /home/u/none, skipping"
-	if d := Diagnose(ev); d.Attribution != None || len(wordsOf(d)) > 0 {
+	if d := Failure(ev); d.Attribution != diagnostics.None || len(wordsOf(d)) > 0 {
 		t.Errorf("a directory that is nowhere: %s", d.Text())
 	}
 }
@@ -249,16 +254,16 @@ func FuzzDiagnose(f *testing.F) {
 	}
 	profile := fixture(nil)
 	f.Fuzz(func(t *testing.T, text string) {
-		ev := Evidence{Stage: StageCall, Server: "github", Profile: profile, Text: text, Stderr: []string{text}, UserHome: "/home/u",
-			Exists:  func(p string) bool { return len(p)%2 == 0 },
+		ev := diagnostics.Evidence{Stage: diagnostics.StageCall, Server: "github", Profile: profile, Text: text, Stderr: []string{text}, UserHome: "/home/u",
 			Denials: []policy.Denial{{Axis: policy.AxisNet, Operation: "connect", Target: text}, {Axis: policy.AxisFs, Operation: text, Target: text}}}
-		check(t, Diagnose(ev))
+		diagnostest.Of(&ev).Exists = func(p string) bool { return len(p)%2 == 0 }
+		check(t, Failure(ev))
 		ev.Denials = nil
-		d := Diagnose(ev)
+		d := Failure(ev)
 		check(t, d)
 		ev.FromCommandLine = true
-		check(t, Diagnose(ev))
-		if d.Attribution == Certain {
+		check(t, Failure(ev))
+		if d.Attribution == diagnostics.Certain {
 			t.Fatalf("text alone is certain: %q", text)
 		}
 		for _, h := range d.Hints {
@@ -272,7 +277,7 @@ func FuzzDiagnose(f *testing.F) {
 	})
 }
 
-func check(t *testing.T, d Diagnosis) {
+func check(t *testing.T, d diagnostics.Diagnosis) {
 	t.Helper()
 	for _, l := range strings.Split(strings.TrimSuffix(d.Text(), "\n"), "\n") {
 		if !strings.HasPrefix(l, "mcp-jail: ") || show.Line(l) != l {

@@ -1,4 +1,4 @@
-package diagnostics
+package diagnose
 
 import (
 	"net/netip"
@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/analysis"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -119,14 +119,14 @@ func missed(c *analysis.Case, row analysis.ProgramRow) (found []analysis.Finding
 		}
 		return found
 	case row.Says != "":
-		if c.Windows() || row.Places != nil && len(analysis.NeededPaths(c, Likely, row.Places, "")) == 0 {
+		if c.Windows() || row.Places != nil && len(analysis.NeededPaths(c, diagnostics.Likely, row.Places, "")) == 0 {
 			return nil
 		}
-		return []analysis.Finding{{Note: row.Says, AboutPolicy: true, Hint: report.Hint{Attribution: Likely, Explain: Page(row.Page)}}}
+		return []analysis.Finding{{Note: row.Says, AboutPolicy: true, Hint: diagnostics.Hint{Attribution: diagnostics.Likely, Explain: diagnostics.Page(row.Page)}}}
 	}
 	if !c.Windows() {
 		for _, place := range row.Login {
-			if some := analysis.NeededPaths(c, Likely, []string{place}, row.Name+" looks for"); len(some) > 0 && (!row.IsAny() || c.IsSensitive(some[0].Hint.Target)) {
+			if some := analysis.NeededPaths(c, diagnostics.Likely, []string{place}, row.Name+" looks for"); len(some) > 0 && (!row.IsAny() || c.IsSensitive(some[0].Hint.Target)) {
 				found = append(found, some[0])
 				break
 			}
@@ -135,11 +135,11 @@ func missed(c *analysis.Case, row analysis.ProgramRow) (found []analysis.Finding
 			if len(found) > 0 {
 				break
 			}
-			for _, f := range analysis.NeededPaths(c, Likely, []string{place}, row.Name+" looks for") {
+			for _, f := range analysis.NeededPaths(c, diagnostics.Likely, []string{place}, row.Name+" looks for") {
 				found = append(found, raised(c, f, row.Above))
 			}
 		}
-		found = append(found, analysis.NeededPaths(c, Likely, row.Needs, row.Name+" needs")...)
+		found = append(found, analysis.NeededPaths(c, diagnostics.Likely, row.Needs, row.Name+" needs")...)
 		if len(found) == 0 && row.Modules != nil {
 			found = analysis.Beside(c, row.Modules, row.Name+" looks for")
 		}
@@ -151,26 +151,23 @@ func missed(c *analysis.Case, row analysis.ProgramRow) (found []analysis.Finding
 	}
 	for _, name := range c.Profile.Withheld {
 		if slices.ContainsFunc(row.Variables, func(v string) bool { return policy.EnvIncludes(v, name) }) {
-			found = append(found, analysis.AttributeVariable(c, Likely, name, row.Name+" reads the variable "+name+", which is set but not granted"))
+			found = append(found, analysis.AttributeVariable(c, diagnostics.Likely, name, row.Name+" reads the variable "+name+", which is set but not granted"))
 			found = append(found, socketOf(c, name)...)
 		}
 	}
 	if row.Given && len(found) == 0 {
-		found = analysis.GivenPaths(c, Likely, words.Absent, nil, true)
+		found = analysis.GivenPaths(c, diagnostics.Likely, words.Absent, nil, true)
 	}
 	return found
 }
 
 // socketOf returns the finding about the socket that a withheld variable names: each is of no use without the other.
 func socketOf(c *analysis.Case, name string) []analysis.Finding {
-	if c.Evidence.Variable == nil {
-		return nil
-	}
-	socket := policy.SocketOf(c.Evidence.Variable(name))
+	socket := policy.SocketOf(c.Evidence.Host.Variable(name))
 	if socket == "" || c.Exists(socket) != analysis.Present || c.Profile.RightsAt(c.Canonical(socket)).Has(policy.Update) {
 		return nil
 	}
-	f := analysis.Refused(Likely, policy.AxisIPC, socket, analysis.RightName(policy.Update), "the variable "+name+" names "+c.Show(socket)+", which is not granted", change.Path(c.Canonical(socket), policy.Read|policy.Update))
+	f := analysis.Refused(diagnostics.Likely, policy.AxisIPC, socket, analysis.RightName(policy.Update), "the variable "+name+" names "+c.Show(socket)+", which is not granted", change.Path(c.Canonical(socket), policy.Read|policy.Update))
 	f.Besides = true
 	return []analysis.Finding{f}
 }
@@ -189,15 +186,15 @@ func raised(c *analysis.Case, f analysis.Finding, levels int) analysis.Finding {
 // given returns the findings about the files that the server's own arguments and variables name, where the failing lines
 // name nothing that is refused, and a file was not found or the server ended at its start.
 func given(c *analysis.Case, fault words.Fault, lines []string) []analysis.Finding {
-	ended := c.Evidence.Stage == StageStartup && c.Evidence.Exit != nil && c.Evidence.Exit.Signal == 0 || c.Evidence.Timeout > 0 && len(lines) == 0
+	ended := c.Evidence.Stage == diagnostics.StageStartup && c.Evidence.Exit != nil && c.Evidence.Exit.Signal == 0 || c.Evidence.Timeout > 0 && len(lines) == 0
 	switch {
 	case c.Evidence.Profile == nil || c.Windows():
 		return nil
 	case len(lines) > 0:
 		isName := func(n words.Name) bool { return n.Kind == words.Path || n.Kind == words.Program }
-		return analysis.GivenPaths(c, Likely, fault, lines, slices.ContainsFunc(lines, words.LacksFile) && !slices.ContainsFunc(words.Names(lines), isName))
+		return analysis.GivenPaths(c, diagnostics.Likely, fault, lines, slices.ContainsFunc(lines, words.LacksFile) && !slices.ContainsFunc(words.Names(lines), isName))
 	case ended:
-		return analysis.GivenPaths(c, Likely, words.Absent, nil, true)
+		return analysis.GivenPaths(c, diagnostics.Likely, words.Absent, nil, true)
 	}
 	return nil
 }
@@ -219,7 +216,7 @@ func ungrantedRoot(c *analysis.Case, lines []string) analysis.Finding {
 				return analysis.Finding{
 					Note: "the server refuses " + c.Show(path) + ", which is in its own HOME: in the jail a ~ does not mean your home directory",
 					Fix:  "write the whole path into the call, " + c.Quote(c.Evidence.UserHome+path[len(home):]),
-					Hint: report.Hint{Explain: report.PagePathArg}, AboutPolicy: true,
+					Hint: diagnostics.Hint{Explain: diagnostics.PagePathArg}, AboutPolicy: true,
 				}
 			}
 			for _, root := range c.Evidence.Roots {
@@ -227,7 +224,7 @@ func ungrantedRoot(c *analysis.Case, lines []string) analysis.Finding {
 				if !policy.Within(c.Canonical(path), real) || c.Allows(policy.OpRead, real) || c.Exists(root) != analysis.Present || analysis.IsTooWide(c, real) {
 					continue
 				}
-				f := analysis.AttributePath(c, Likely, real, policy.Read, false, "the client has given the server "+c.Show(root)+" as a root, which is not granted")
+				f := analysis.AttributePath(c, diagnostics.Likely, real, policy.Read, false, "the client has given the server "+c.Show(root)+" as a root, which is not granted")
 				return f
 			}
 			if len(c.Evidence.Roots) > 0 && !slices.ContainsFunc(c.Evidence.Roots, func(r string) bool { return policy.Within(path, r) }) {

@@ -1,4 +1,4 @@
-package diagnostics
+package diagnose
 
 import (
 	"encoding/json"
@@ -11,8 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/analysis"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnostest"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -25,27 +26,27 @@ import (
 func TestAnalyzeBeforeRedacting(t *testing.T) {
 	ev := evidence("EACCES: permission denied, open '/var/lib/postgres/x'")
 	ev.Profile.Env = append(ev.Profile.Env, policy.Variable{Name: "DB_USER", Value: "postgres", Secret: true})
-	ev.Exists = host{"/var/lib/postgres/x": true}.exists
-	d := Diagnose(ev)
-	if d.Attribution != Likely || d.Hints[0].Missing != "read" || strings.Contains(told(d), "postgres") || len(wordsOf(d)) > 0 || !strings.Contains(advised(d), "the value of a secret variable") {
+	diagnostest.Of(&ev).Exists = host{"/var/lib/postgres/x": true}.exists
+	d := Failure(ev)
+	if d.Attribution != diagnostics.Likely || d.Hints[0].Missing != "read" || strings.Contains(told(d), "postgres") || len(wordsOf(d)) > 0 || !strings.Contains(advised(d), "the value of a secret variable") {
 		t.Errorf("%s", d.Text())
 	}
 	ev.Profile.Env = append(ev.Profile.Env[:len(ev.Profile.Env)-1], policy.Variable{Name: "DATA_DIR", Value: "/data/notes", Secret: true})
-	ev.Text, ev.Exists = "EACCES: permission denied, open '/data/notes/x.md'", someHost.exists
-	if d := Diagnose(ev); strings.Join(wordsOf(d), " ") != `--read /data/notes/x.md` {
+	ev.Text, diagnostest.Of(&ev).Exists = "EACCES: permission denied, open '/data/notes/x.md'", someHost.exists
+	if d := Failure(ev); strings.Join(wordsOf(d), " ") != `--read /data/notes/x.md` {
 		t.Errorf("%s", d.Text())
 	}
 	// The analyzer reads the unredacted stderr.
-	tail := NewTail(NewRedactor([]policy.Variable{{Name: "DATABASE", Value: "postgres", Secret: true}}))
+	tail := diagnostics.NewTail(diagnostics.NewRedactor([]policy.Variable{{Name: "DATABASE", Value: "postgres", Secret: true}}))
 	tail.Write([]byte("open '/var/lib/postgres/x'\nlast"))
 	if _, got, _ := tail.Since(time.Time{}, 0); !slices.Equal(got, []string{"open '/var/lib/postgres/x'", "last"}) {
 		t.Errorf("heard %q", got)
 	}
 	ev.Profile.Env[len(ev.Profile.Env)-1] = policy.Variable{Name: "DB_USER", Value: "postgres", Secret: true}
-	ev.Stage, ev.Text, ev.Exists = StageStartup, "", host{"/var/lib/postgres/x": true}.exists
-	ev.Exit = &Exit{Code: 1}
+	ev.Stage, ev.Text, diagnostest.Of(&ev).Exists = diagnostics.StageStartup, "", host{"/var/lib/postgres/x": true}.exists
+	ev.Exit = &diagnostics.Exit{Code: 1}
 	ev.RawStderr, ev.Stderr = []string{"EACCES: permission denied, open '/var/lib/postgres/x'"}, []string{"EACCES: permission denied, open '/var/lib/[redacted DB_USER]/x'"}
-	if d := Diagnose(ev); d.Attribution != Likely || strings.Contains(string(d.ErrorFrame([]byte("1")))+d.Text(), "postgres") {
+	if d := Failure(ev); d.Attribution != diagnostics.Likely || strings.Contains(string(d.ErrorFrame([]byte("1")))+d.Text(), "postgres") {
 		t.Errorf("%s", d.Text())
 	}
 }
@@ -53,9 +54,9 @@ func TestAnalyzeBeforeRedacting(t *testing.T) {
 // TestAwaited checks what a running server is said to wait for.
 func TestAwaited(t *testing.T) {
 	ev := evidence("")
-	ev.Stage, ev.Tool, ev.Method, ev.Stderr = StageStartup, "", "", []string{"OAuth callback server running at http://127.0.0.1:16774", "Waiting for authorization..."}
-	ev.Listening = func() ([]int, bool) { return []int{16774}, true }
-	ev.Logins = func() string { return "~/.mcp-auth" }
+	ev.Stage, ev.Tool, ev.Method, ev.Stderr = diagnostics.StageStartup, "", "", []string{"OAuth callback server running at http://127.0.0.1:16774", "Waiting for authorization..."}
+	diagnostest.Of(&ev).Listening = func() []int { return []int{16774} }
+	diagnostest.Of(&ev).Logins = func() string { return "~/.mcp-auth" }
 	defaultProfile(ev.Profile)
 	d, ok := Awaited(ev)
 	want := "--inbound 16774"
@@ -84,19 +85,19 @@ func TestBuildFix(t *testing.T) {
 // TestBrief tests that a brief sentence has all words but the server's name.
 func TestBrief(t *testing.T) {
 	for _, c := range []struct {
-		evidence Evidence
+		evidence diagnostics.Evidence
 		what     string
 		brief    string
 	}{
-		{Evidence{Server: "%s", Tool: "read%s", Stage: StageCall}, `read% s of % s failed`, `read% s failed`},
-		{Evidence{Server: "s", Stage: StageStartup}, `s ended before its first answer`, `s ended before its first answer`},
-		{Evidence{Server: "s", Stage: StageExec, Start: &Start{Step: analysis.StepExec, Errno: syscall.ENOENT}}, `s could not be started`, `s could not be started`},
+		{diagnostics.Evidence{Server: "%s", Tool: "read%s", Stage: diagnostics.StageCall}, `read%s of %s failed`, `read%s failed`},
+		{diagnostics.Evidence{Server: "s", Stage: diagnostics.StageStartup}, `s ended before its first answer`, `s ended before its first answer`},
+		{diagnostics.Evidence{Server: "s", Stage: diagnostics.StageExec, Start: &diagnostics.Start{Step: diagnostics.StepExec, Errno: syscall.ENOENT}}, `s could not be started`, `s could not be started`},
 	} {
-		if d := Diagnose(c.evidence); d.What != c.what || d.Brief() != c.brief {
+		if d := Failure(c.evidence); d.What != c.what || d.Brief() != c.brief {
 			t.Errorf("%q and %q, want %q and %q", d.What, d.Brief(), c.what, c.brief)
 		}
 	}
-	if got := (Tools{Server: "s", Accept: "a", Refused: true}).Diagnosis().Brief(); got != `the tools are not those that mcp-jail.lock pins, and pin_tools is "enforce"` {
+	if got := (diagnostics.Tools{Server: "s", Accept: "a", Refused: true}).Diagnosis().Brief(); got != `the tools are not those that mcp-jail.lock pins, and pin_tools is "enforce"` {
 		t.Errorf("%q", got)
 	}
 }
@@ -164,19 +165,21 @@ func fixture(change func(*policy.Profile)) *policy.Profile {
 }
 
 // evidence returns the evidence of a failed call with text under the fixture's profile.
-func evidence(text string) Evidence {
-	ev := Evidence{
-		Stage: StageCall, Server: "github", Tool: "search", Method: "tools/call", Profile: fixture(nil), Text: text,
-		UserHome: "/home/u", SearchPath: "/usr/bin:/bin:/opt/tools/bin", Exists: someHost.exists, May: someMay,
+func evidence(text string) diagnostics.Evidence {
+	ev := diagnostics.Evidence{
+		Stage: diagnostics.StageCall, Server: "github", Tool: "search", Method: "tools/call", Profile: fixture(nil), Text: text,
+		UserHome: "/home/u", SearchPath: "/usr/bin:/bin:/opt/tools/bin",
 	}
+	host := diagnostest.Of(&ev)
+	host.Exists, host.May = someHost.exists, someMay
 	deciding(&ev, judge(&policy.Policy{}, fakeHost(hostFiles)))
 	return ev
 }
 
 // deciding gives evidence a Decide for its profile, as that of a session decides where nothing is tried.
-func deciding(ev *Evidence, reasons func(string, policy.Rights) []policy.Reason) {
+func deciding(ev *diagnostics.Evidence, reasons func(string, policy.Rights) []policy.Reason) {
 	profile, perCall := ev.Profile, ev.Stateless
-	ev.Decide = func(wants ...change.Want) (all []change.Proposal) {
+	diagnostest.Of(ev).Decide = func(wants ...change.Want) (all []change.Proposal) {
 		for _, w := range wants {
 			o, known := w.Object, change.ReasonsOf(w, perCall)
 			switch rights := o.Fs.Rights(); {
@@ -208,7 +211,7 @@ func judge(p *policy.Policy, host hostfs.Host) func(string, policy.Rights) []pol
 }
 
 // wordsOf returns what mcp-jail grant would be given for what a diagnosis proposes.
-func wordsOf(d Diagnosis) (words []string) {
+func wordsOf(d diagnostics.Diagnosis) (words []string) {
 	var objects []change.Object
 	for _, p := range d.Proposals() {
 		if p.IsOpen() {
@@ -222,7 +225,7 @@ func wordsOf(d Diagnosis) (words []string) {
 }
 
 // blockText returns the text of a diagnosis in an answer.
-func blockText(d Diagnosis) string {
+func blockText(d diagnostics.Diagnosis) string {
 	var block struct{ Text string }
 	if err := json.Unmarshal(d.ResultBlock(), &block); err != nil {
 		panic(err)
@@ -231,7 +234,7 @@ func blockText(d Diagnosis) string {
 }
 
 // told returns all that a diagnosis knows: its text, the other refusals, and what a grant would expose.
-func told(d Diagnosis) string {
+func told(d diagnostics.Diagnosis) string {
 	text := d.Text()
 	for i, h := range d.Hints {
 		if i > 0 || d.Cause == "" {
@@ -243,7 +246,7 @@ func told(d Diagnosis) string {
 }
 
 // advised returns what a diagnosis says that the user can do, with what that would expose.
-func advised(d Diagnosis) string {
+func advised(d diagnostics.Diagnosis) string {
 	if len(d.Hints) == 0 {
 		return fixOf(d.Fix, d.Longer)
 	}
@@ -267,8 +270,8 @@ func someMay(path string, rights policy.Rights) bool {
 }
 
 // whyText returns a record as why prints it with --verbose.
-func whyText(r Record) string {
-	return r.Text(func(r Record) string { return show.Line(r.Server) }, true)
+func whyText(r diagnostics.Record) string {
+	return r.Text(func(r diagnostics.Record) string { return show.Line(r.Server) }, true)
 }
 
 // defaultProfile makes the fixture one of the default policy.
@@ -287,15 +290,15 @@ func refusals(all ...string) (denials []policy.Denial) {
 }
 
 func TestRecord(t *testing.T) {
-	in := Record{
-		Version: RecordVersion, Time: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Server: "github", Tool: "search",
+	in := diagnostics.Record{
+		Version: diagnostics.RecordVersion, Time: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Server: "github", Tool: "search",
 		Warnings: []string{"w"}, Waived: []string{"net: x"},
 		Denials:   []policy.Denial{{Axis: policy.AxisFs, Operation: "open", Target: "/x", PID: 3, Program: "/usr/bin/node", Count: 1, Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}},
-		Diagnoses: []Diagnosis{bootFailure()},
+		Diagnoses: []diagnostics.Diagnosis{bootFailure()},
 	}
 	data, err := in.Encode()
 	testkit.Must(t, err)
-	out, err := DecodeRecord(data)
+	out, err := diagnostics.DecodeRecord(data)
 	testkit.Must(t, err)
 	for _, p := range in.Diagnoses[0].Proposals() {
 		*p = change.Proposal{Want: p.Want} // who reads it decides anew
@@ -304,7 +307,7 @@ func TestRecord(t *testing.T) {
 		t.Errorf("decode(encode)\n got %+v\nwant %+v", out, in)
 	}
 	for _, bad := range []string{"", "{}", `{"version":1}`, `{"version":3}`, "[]"} {
-		if _, err := DecodeRecord([]byte(bad)); err == nil {
+		if _, err := diagnostics.DecodeRecord([]byte(bad)); err == nil {
 			t.Errorf("%q is read", bad)
 		}
 	}
@@ -312,10 +315,10 @@ func TestRecord(t *testing.T) {
 	if data, _ = in.Encode(); len(data) > 1<<20 {
 		t.Errorf("a record of %d bytes", len(data))
 	}
-	if w := whyText((Record{Server: "x"})); !strings.Contains(w, "Nothing was blocked") {
+	if w := whyText((diagnostics.Record{Server: "x"})); !strings.Contains(w, "Nothing was blocked") {
 		t.Error(w)
 	}
-	if w := whyText((Record{Server: "x", Unfinished: true})); strings.Contains(w, "Nothing was blocked") || !strings.Contains(w, "still running") {
+	if w := whyText((diagnostics.Record{Server: "x", Unfinished: true})); strings.Contains(w, "Nothing was blocked") || !strings.Contains(w, "still running") {
 		t.Error(w)
 	}
 }
@@ -323,7 +326,7 @@ func TestRecord(t *testing.T) {
 // TestNewerSession checks that the text of a record that is not of the last session
 // begins with that fact, and that the stored record has no such member.
 func TestNewerSession(t *testing.T) {
-	r := Record{Server: "s", Newer: &LostRecord{Time: time.Now()}}
+	r := diagnostics.Record{Server: "s", Newer: &diagnostics.LostRecord{Time: time.Now()}}
 	if words := whyText(r); !strings.HasPrefix(words, "the session that began 20") || !strings.Contains(words, "\nThis is the session before it.\n\ns\n") ||
 		!strings.Contains(words, " has no record yet: it is still running, or mcp-jail was killed or could not write it, or a session that began earlier ended later\n") {
 		t.Errorf("%q", words)

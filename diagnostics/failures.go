@@ -1,4 +1,4 @@
-package report
+package diagnostics
 
 import (
 	"cmp"
@@ -95,7 +95,7 @@ type Tools struct {
 // Diagnosis returns the diagnosis of changed tools.
 func (t Tools) Diagnosis() Diagnosis {
 	d := Diagnosis{Code: CodeTools, Stage: StageList, Attribution: Certain, Server: t.Server, Explain: PagePinTools}
-	d.Happened(toolsDiffer(t.Accept != "", t.Refused))
+	d.Happened("the tools", toolsDiffer(t.Accept != "", t.Refused))
 	for i, line := range t.Differences {
 		switch line = show.Cut(show.Line(line), maxDifference); {
 		case i == 0:

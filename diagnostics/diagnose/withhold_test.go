@@ -1,4 +1,4 @@
-package diagnostics
+package diagnose
 
 import (
 	"fmt"
@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnostest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -39,7 +41,7 @@ func absentOnHost(p string) bool {
 
 // generated returns the evidence of a server that names some of paths or directories
 // around them.
-func generated(r *rand.Rand, paths []string) Evidence {
+func generated(r *rand.Rand, paths []string) diagnostics.Evidence {
 	pick := func(from []string) string { return from[r.IntN(len(from))] }
 	name := func() string {
 		p := pick(paths)
@@ -59,7 +61,7 @@ func generated(r *rand.Rand, paths []string) Evidence {
 		}
 		return path.Clean(p)
 	}
-	ev := Evidence{Stage: StageCall, Server: "s", Tool: "t", Method: "tools/call", UserHome: "/home/u", SearchPath: "/usr/bin:/opt/tools/bin:/home/u/bin", Text: "it failed"}
+	ev := diagnostics.Evidence{Stage: diagnostics.StageCall, Server: "s", Tool: "t", Method: "tools/call", UserHome: "/home/u", SearchPath: "/usr/bin:/opt/tools/bin:/home/u/bin", Text: "it failed"}
 	for range r.IntN(4) {
 		ev.Denials = append(ev.Denials, policy.Denial{
 			Axis: policy.AxisFs, Operation: pick([]string{"create", "write", "truncate", "remove", "rename", "mkdir", "setxattr"}), Target: name(), Program: "/usr/bin/node", Count: 1,
@@ -107,9 +109,9 @@ func TestTextGetsNoSecrets(t *testing.T) {
 		"ENOENT: no such file or directory, open '/home/v/.ssh/id_rsa'", "EACCES: permission denied, scandir '/home/u/.ssh'",
 	} {
 		ev := evidence(text)
-		ev.Exists = func(string) bool { return true }
-		d := Diagnose(ev)
-		if d.Attribution != Likely || len(wordsOf(d)) > 0 || !strings.Contains(d.Cause, "The jail hides keys and passwords") {
+		diagnostest.Of(&ev).Exists = func(string) bool { return true }
+		d := Failure(ev)
+		if d.Attribution != diagnostics.Likely || len(wordsOf(d)) > 0 || !strings.Contains(d.Cause, "The jail hides keys and passwords") {
 			t.Errorf("%s\n%s", text, d.Text())
 		}
 	}
@@ -121,32 +123,32 @@ func TestTextGetsNoSecrets(t *testing.T) {
 	} {
 		for _, text := range []string{"EACCES: permission denied, open '%s'", "connect EACCES %s", "EROFS: read-only file system, open '%s'"} {
 			ev := evidence(fmt.Sprintf(text, path))
-			ev.Exists = func(string) bool { return true }
+			diagnostest.Of(&ev).Exists = func(string) bool { return true }
 			deciding(&ev, judge(all, fakeHost(hostFiles)))
-			if d := Diagnose(ev); d.Attribution != Likely || (len(wordsOf(d)) == 0) != secret || secret && !strings.Contains(advised(d), "mcp-jail does not suggest") {
+			if d := Failure(ev); d.Attribution != diagnostics.Likely || (len(wordsOf(d)) == 0) != secret || secret && !strings.Contains(advised(d), "mcp-jail does not suggest") {
 				t.Errorf("%s\n%s", ev.Text, d.Text())
 			}
 		}
 	}
 	for _, text := range []string{"ls: cannot open directory '/home/u': Permission denied", "ls: cannot access '/root': No such file or directory", "EACCES: permission denied, scandir '/'"} {
 		ev := evidence(text)
-		ev.Exists = func(string) bool { return true }
-		if d := Diagnose(ev); len(wordsOf(d)) > 0 {
+		diagnostest.Of(&ev).Exists = func(string) bool { return true }
+		if d := Failure(ev); len(wordsOf(d)) > 0 {
 			t.Errorf("%s\n%s", text, d.Text())
 		}
 	}
 	for socket, secret := range map[string]bool{"/home/u/.gnupg/S.gpg-agent": true, "/home/u/docs/z.sock": false} {
 		ev := evidence("it failed")
-		ev.Exists = func(path string) bool { return !strings.HasSuffix(path, "/.") }
+		diagnostest.Of(&ev).Exists = func(path string) bool { return !strings.HasSuffix(path, "/.") }
 		ev.Denials = []policy.Denial{{Axis: policy.AxisIPC, Operation: "connect", Target: socket}}
-		if d := Diagnose(ev); (len(wordsOf(d)) == 0) != secret || secret && !strings.Contains(advised(d), "mcp-jail does not suggest") {
+		if d := Failure(ev); (len(wordsOf(d)) == 0) != secret || secret && !strings.Contains(advised(d), "mcp-jail does not suggest") {
 			t.Errorf("%s", d.Text())
 		}
 	}
 	ev := evidence("it failed")
-	ev.Exists = func(string) bool { return true }
+	diagnostest.Of(&ev).Exists = func(string) bool { return true }
 	ev.Denials = refusals("open /home/u/.aws/credentials")
-	if d := Diagnose(ev); len(wordsOf(d)) == 0 || !strings.Contains(advised(d), "careful: ") {
+	if d := Failure(ev); len(wordsOf(d)) == 0 || !strings.Contains(advised(d), "careful: ") {
 		t.Errorf("%s", d.Text())
 	}
 }
@@ -175,11 +177,11 @@ var homeJudge = func() func(string, policy.Rights) []policy.Reason {
 }()
 
 // onHomeHost makes evidence one of homeHost.
-func onHomeHost(ev *Evidence) {
-	ev.Exists = homeHost.exists
+func onHomeHost(ev *diagnostics.Evidence) {
+	diagnostest.Of(ev).Exists = homeHost.exists
 	ev.SearchPath = "/usr/bin:/home/u/tools"
 	deciding(ev, homeJudge)
-	ev.Canonical = func(path string) string {
+	diagnostest.Of(ev).Canonical = func(path string) string {
 		if path == "/home/u/.zshrc" {
 			return "/home/u/dotfiles/zshrc"
 		}
@@ -238,7 +240,7 @@ func TestWriteForbidden(t *testing.T) {
 	for range rounds {
 		i := r.IntN(len(bases))
 		ev := generated(r, slices.Concat(executed, executed, harmlessFiles))
-		ev.Profile, ev.Exists = befores[i], exists
+		ev.Profile, diagnostest.Of(&ev).Exists = befores[i], exists
 		if ev.FromCommandLine = i == 0 && r.IntN(2) == 0; ev.FromCommandLine {
 			p, err := config.FromCommandLine(inPlace)
 			testkit.Must(t, err)
@@ -247,7 +249,7 @@ func TestWriteForbidden(t *testing.T) {
 			}
 		}
 		deciding(&ev, harm)
-		before, d := ev.Profile, Diagnose(ev)
+		before, d := ev.Profile, Failure(ev)
 		var after *policy.Profile
 		var err error
 		switch {

@@ -1,4 +1,4 @@
-package diagnostics
+package diagnose
 
 import (
 	"io/fs"

@@ -1,18 +1,17 @@
-package analysis
+package diagnostics
 
 import (
 	"syscall"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // Evidence is everything known about one failure. Only Stage and Server are required.
 // Missing evidence makes the diagnosis weaker.
 type Evidence struct {
-	Stage  report.Stage
+	Stage  Stage
 	Server string
 	Tool   string // the tool that was called; "" outside of a call
 	Method string // the request that failed: "tools/list", "tools/call"; "" for none
@@ -62,11 +61,8 @@ type Evidence struct {
 	// Replaced are the files that a rule names one by one, and that were replaced or removed since the start: their
 	// canonical paths. The server has the old one, or none.
 	Replaced []string
-	// Identity identifies what is at a path on the host; zero if nothing is. It reports false if it cannot see that.
-	// With nil, Replaced stays empty.
-	Identity func(path string) (policy.FileID, bool)
 	// Redactor removes secrets. nil means a Redactor of the secret variables of Profile.
-	Redactor *report.Redactor
+	Redactor *Redactor
 	Unset    []string // variables that are granted but not set on the host
 	Roots    []string // the roots that the client gave the server; nil when unknown
 
@@ -74,44 +70,71 @@ type Evidence struct {
 	// server's arguments were meant. "" is unknown.
 	StartDir string
 	UserHome string // the user's home, so that paths are written with ~/; "" when unknown
-	// searchPath is the PATH of mcp-jail itself. It finds programs that the PATH of the
+	// SearchPath is the PATH of mcp-jail itself. It finds programs that the PATH of the
 	// server does not show.
 	SearchPath string
-	// Variable returns the value of a variable where mcp-jail was started, or "". It is asked only for
-	// those that name sockets. With nil, none is known.
-	Variable func(name string) string
-	// Source returns the file from which a rule gives a variable, or "" for mcp-jail's own environment. Holds reports
-	// whether a file of variables sets one of a name; only files that are hidden are asked for. With nil, none is known.
-	Source func(name string) string
-	Holds  func(file, name string) bool
-	// Exists reports whether a path exists on the host, outside the jail. A path that
-	// ends in "/." must be a directory. With nil, "no such file" allows no conclusion.
-	Exists func(path string) bool
+	Host       Host // nil means [Unknown]
+}
+
+// Host answers what a diagnosis asks about this machine, and about the server that runs on it.
+type Host interface {
+	// Exists reports whether a path exists outside the jail. A path that ends in "/." must be a directory.
+	Exists(path string) (exists, known bool)
 	// May reports whether the user has rights at a path without a jail: to read it, to change it or make
-	// it, or to start it. With nil, the user has all rights.
-	May func(path string, rights policy.Rights) bool
-	// Listens reports whether a program of this host listens at a port of its loopback. host is
-	// "localhost" or another loopback address. With nil, that is not known.
-	Listens func(host string, port int) bool
-	// Stale reports whether nothing listens at a socket of this host any more. With nil, that is not known.
-	Stale func(path string) bool
-	// Canonical resolves the symbolic links of a path on the host, also when its last
-	// components do not exist. With nil, paths stay unresolved.
-	Canonical func(path string) string
-	// Decide decides about changes of the policy. With nil, none is proposed.
-	Decide func(wants ...change.Want) []change.Proposal
+	// it, or to start it.
+	May(path string, rights policy.Rights) bool
+	// Canonical resolves the symbolic links of a path, also when its last components do not exist.
+	Canonical(path string) string
+	// Identity identifies what is at a path; zero if nothing is. It reports false if it cannot see that.
+	Identity(path string) (policy.FileID, bool)
+	// Variable returns the value of a variable where mcp-jail was started, or "". It is asked only for
+	// those that name sockets.
+	Variable(name string) string
+	// Source returns the file from which a rule gives a variable, or "" for mcp-jail's own environment. Holds reports
+	// whether a file of variables sets one of a name; only files that are hidden are asked for.
+	Source(name string) string
+	Holds(file, name string) bool
+	// Listens reports whether a program listens at a port of the loopback. host is "localhost" or another
+	// loopback address.
+	Listens(host string, port int) (listens, known bool)
+	// Stale reports whether nothing listens at a socket any more.
+	Stale(path string) bool
+	// Decide decides about changes of the policy.
+	Decide(wants ...change.Want) []change.Proposal
 	// Shared returns why a directory is not for one server alone, or "". None is proposed for the
-	// sake of one file in it. With nil, only a few directories are known.
-	Shared func(dir string) string
-	// Listening returns the TCP ports at which programs of the jail listen. known is false if that
-	// could not be found out. It may be nil.
-	Listening func() (ports []int, known bool)
-	// Elsewhere reports whether a port that leads in leads to another session of this server. With nil, that is not
-	// known.
-	Elsewhere func(port int) bool
+	// sake of one file in it.
+	Shared(dir string) string
+	// Listening returns the TCP ports at which programs of the jail listen.
+	Listening() []int
+	// Elsewhere reports whether a port that leads in leads to another session of this server.
+	Elsewhere(port int) bool
 	// Logins returns the place in the user's home that has logins of this server which its private HOME
-	// lacks, as a diagnosis shows it. It returns "" if there are none. It may be nil.
-	Logins func() string
+	// lacks, as a diagnosis shows it. It returns "" if there are none.
+	Logins() string
+}
+
+// Unknown is a Host that knows nothing. It proposes no change, and the user has all rights.
+type Unknown struct{}
+
+func (Unknown) Exists(string) (exists, known bool)        { return false, false }
+func (Unknown) May(string, policy.Rights) bool            { return true }
+func (Unknown) Canonical(path string) string              { return path }
+func (Unknown) Identity(string) (policy.FileID, bool)     { return policy.FileID{}, false }
+func (Unknown) Variable(string) string                    { return "" }
+func (Unknown) Source(string) string                      { return "" }
+func (Unknown) Holds(string, string) bool                 { return false }
+func (Unknown) Listens(string, int) (listens, known bool) { return false, false }
+func (Unknown) Stale(string) bool                         { return false }
+func (Unknown) Shared(string) string                      { return "" }
+func (Unknown) Listening() []int                          { return nil }
+func (Unknown) Elsewhere(int) bool                        { return false }
+func (Unknown) Logins() string                            { return "" }
+
+func (Unknown) Decide(wants ...change.Want) (all []change.Proposal) {
+	for _, w := range wants {
+		all = append(all, change.Proposal{Want: w})
+	}
+	return all
 }
 
 // Start tells why the jail or the program could not be started. Its fields are those of
@@ -131,40 +154,4 @@ type Exit struct {
 	Code   int            // exit status; 128+n after signal n
 	Signal syscall.Signal // 0 unless a signal ended it
 	Why    string         // why the jail ended it, because it could no longer enforce the policy; else ""
-}
-
-func (ev *Evidence) redactor() *report.Redactor {
-	switch {
-	case ev.Redactor != nil:
-		return ev.Redactor
-	case ev.Profile != nil:
-		return report.NewRedactor(ev.Profile.Env)
-	}
-	return nil
-}
-
-// signalNames maps the system's description of a signal to its name. Numbers and constants
-// differ between systems. These descriptions do not.
-func signalNames() map[string]string {
-	return map[string]string{
-		"hangup": "SIGHUP", "interrupt": "SIGINT", "quit": "SIGQUIT", "illegal instruction": "SIGILL",
-		"trace/breakpoint trap": "SIGTRAP", "trace/BPT trap": "SIGTRAP", "aborted": "SIGABRT", "abort trap": "SIGABRT",
-		"bus error": "SIGBUS", "floating point exception": "SIGFPE", "killed": "SIGKILL",
-		"user defined signal 1": "SIGUSR1", "user defined signal 2": "SIGUSR2",
-		"segmentation fault": "SIGSEGV", "broken pipe": "SIGPIPE", "alarm clock": "SIGALRM", "terminated": "SIGTERM",
-		"CPU time limit exceeded": "SIGXCPU", "cputime limit exceeded": "SIGXCPU",
-		"file size limit exceeded": "SIGXFSZ", "filesize limit exceeded": "SIGXFSZ",
-		"bad system call": "SIGSYS",
-	}
-}
-
-// SignalName returns the name of a signal, or "" for none.
-func SignalName(s syscall.Signal) string {
-	if s == 0 {
-		return ""
-	}
-	if name := signalNames()[s.String()]; name != "" {
-		return name
-	}
-	return s.String()
 }

@@ -1,4 +1,4 @@
-package report
+package diagnostics
 
 import (
 	"encoding/json"
@@ -190,9 +190,9 @@ func (d Diagnosis) unexplained(server string) string {
 		for _, denial := range d.Denials {
 			all = append(all, denialText(denial))
 		}
-		return "The jail blocked this then, which the text does not give as its cause: " + InWords(all) + compare
+		return "The jail blocked this then, which the text does not give as its cause: " + inWords(all) + compare
 	case len(d.Apart) > 0:
-		return "The jail recorded no refusal then, but hides this from " + Who(server) + ", or has its own: " + InWords(d.Apart) + compare
+		return "The jail recorded no refusal then, but hides this from " + Who(server) + ", or has its own: " + inWords(d.Apart) + compare
 	}
 	return "The jail recorded no refusal then. The cause is probably in " + Who(server) + " itself."
 }
@@ -230,8 +230,8 @@ func (r Record) nothing() string {
 	return "Nothing was blocked and nothing failed."
 }
 
-// InWords returns the first five things, and how many more there are.
-func InWords(things []string) string {
+// inWords returns the first five things, and how many more there are.
+func inWords(things []string) string {
 	const most = 5
 	if more := len(things) - most; more > 0 {
 		return strings.Join(things[:most], ", ") + " and " + strconv.Itoa(more) + " more"

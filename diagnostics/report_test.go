@@ -1,4 +1,4 @@
-package report
+package diagnostics
 
 import (
 	"bytes"
@@ -297,7 +297,7 @@ func TestNamesInSentences(t *testing.T) {
 		"node": "node", "read_note": "read_note",
 		"node. The user allows it now": `"node. The user allows it now"`, "node\u00a0may": `"node`,
 	} {
-		for _, got := range []string{Blocked(policy.Denial{Operation: "write", Program: "/srv/" + name}, "x"), ToolFailed(name), DuringCall(name), Who(name)} {
+		for _, got := range []string{Blocked(policy.Denial{Operation: "write", Program: "/srv/" + name}, "x"), Who(name)} {
 			if !strings.Contains(got, want) || strings.Contains(got, "\u00a0") {
 				t.Errorf("%q: %s, want %s", name, got, want)
 			}

@@ -1,4 +1,4 @@
-package diagnostics
+package diagnose
 
 import (
 	"cmp"
@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/analysis"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -24,20 +24,19 @@ const (
 	ownStderr  = 30  // last lines of stderr that always count as text of the failure
 )
 
-// Diagnose turns evidence into a diagnosis. It is pure: it reads no file, clock or
-// environment, and asks about the host only through the functions of the evidence.
-func Diagnose(ev Evidence) Diagnosis {
+// Failure returns the diagnosis of a failure.
+func Failure(ev diagnostics.Evidence) diagnostics.Diagnosis {
 	d := diagnose(ev)
 	if d.Explain == "" && (ev.Exit != nil || ev.Timeout > 0 || ev.Start != nil) {
-		d.Explain = PageOfCode(d.Code)
+		d.Explain = diagnostics.PageOfCode(d.Code)
 	}
 	return d
 }
 
-func diagnose(ev Evidence) Diagnosis {
+func diagnose(ev diagnostics.Evidence) diagnostics.Diagnosis {
 	c := analysis.NewCase(&ev)
-	ev.Text = show.Cut(ev.Text, report.TailBytes)
-	d := Diagnosis{Code: codeOf(&ev), Stage: ev.Stage, Attribution: None, Server: ev.Server, Tool: ev.Tool}
+	ev.Text = show.Cut(ev.Text, diagnostics.TailBytes)
+	d := diagnostics.Diagnosis{Code: codeOf(&ev), Stage: ev.Stage, Attribution: diagnostics.None, Server: ev.Server, Tool: ev.Tool}
 	happened(&d, &ev)
 	if ev.Exit != nil {
 		if d.Signal = analysis.SignalName(ev.Exit.Signal); d.Signal == "" {
@@ -60,7 +59,7 @@ func diagnose(ev Evidence) Diagnosis {
 		if warning.Note != "" {
 			f = warning
 		}
-		return concluded(d, f, report.PagePackageMissing)
+		return concluded(d, f, diagnostics.PagePackageMissing)
 	}
 	causes, note := causesOf(c, lines)
 	isNamed := func(f analysis.Finding) bool {
@@ -77,10 +76,10 @@ func diagnose(ev Evidence) Diagnosis {
 		setCauses(&d, c, causes)
 		d.What += afterWords(c, d, lines)
 	case note.Note != "":
-		d.Attribution, d.Whole = cmp.Or(note.Hint.Attribution, None), note.Whole
-		d.Cause, d.Fix = show.Cut(note.Note, report.MaxCause), show.Cut(note.Fix, 2*report.MaxCause)
+		d.Attribution, d.Whole = cmp.Or(note.Hint.Attribution, diagnostics.None), note.Whole
+		d.Cause, d.Fix = show.Cut(note.Note, diagnostics.MaxCause), show.Cut(note.Fix, 2*diagnostics.MaxCause)
 		if d.Explain = note.Hint.Explain; d.Explain == "" {
-			d.Explain = report.PageElsewhere
+			d.Explain = diagnostics.PageElsewhere
 		}
 	case len(ev.Denials) == 0:
 		d.Apart = ev.Redactor.Lines(apart(c, append(lines, alsoWritten(c)...)))
@@ -139,7 +138,7 @@ func causesOf(c *analysis.Case, lines []string) (causes []analysis.Finding, note
 		return causes, note
 	}
 	if f, ok := analysis.SkippedScripts(c, everyLine(c)); ok {
-		f.Hint.Attribution, f.Hint.Explain = Likely, report.PagePackageScripts
+		f.Hint.Attribution, f.Hint.Explain = diagnostics.Likely, diagnostics.PagePackageScripts
 		return nil, f
 	}
 	if causes, note = said(c, lines); len(causes) > 0 || note.Note != "" {
@@ -190,13 +189,13 @@ func said(c *analysis.Case, lines []string) (causes []analysis.Finding, note ana
 // suspected returns a note about what may be the cause, without a name for it.
 func suspected(c *analysis.Case, lines []string) analysis.Finding {
 	if f, ok := analysis.Listens(c); ok {
-		return possible(f, report.PageInbound)
+		return possible(f, diagnostics.PageInbound)
 	}
 	if f, ok := looksLike(c, lines); ok {
-		return possible(f, report.PagePossible)
+		return possible(f, diagnostics.PagePossible)
 	}
-	if ev := c.Evidence; ev.Unfit != "" && ev.Stage == StageStartup && !ev.Started && ev.Exit != nil {
-		return possible(analysis.Finding{Note: ev.Unfit, Fix: "install a version of Node.js that fits"}, PageServerEnded)
+	if ev := c.Evidence; ev.Unfit != "" && ev.Stage == diagnostics.StageStartup && !ev.Started && ev.Exit != nil {
+		return possible(analysis.Finding{Note: ev.Unfit, Fix: "install a version of Node.js that fits"}, diagnostics.PageServerEnded)
 	}
 	return analysis.Finding{}
 }
@@ -217,7 +216,7 @@ func warned(c *analysis.Case, lines []string) (f analysis.Finding) {
 				name += ":" + strconv.Itoa(n.Port)
 			}
 			if n.Kind != words.Program && (words.HasName(w, name) || n.Kind == words.Path && words.HasName(w, c.Show(name))) {
-				f.Note, f.Hint.Attribution = c.Evidence.Redactor.Redact(w), Likely
+				f.Note, f.Hint.Attribution = c.Evidence.Redactor.Redact(w), diagnostics.Likely
 				return f
 			}
 		}
@@ -225,8 +224,8 @@ func warned(c *analysis.Case, lines []string) (f analysis.Finding) {
 	return f
 }
 
-func possible(f analysis.Finding, page Page) analysis.Finding {
-	f.Hint.Attribution = Possible
+func possible(f analysis.Finding, page diagnostics.Page) analysis.Finding {
+	f.Hint.Attribution = diagnostics.Possible
 	if f.Hint.Explain == "" {
 		f.Hint.Explain = page
 	}
@@ -280,8 +279,8 @@ func written(c *analysis.Case) []string {
 }
 
 // adviseTime adds how the server gets more time. A flag for that is proposed if no other one is.
-func adviseTime(d *Diagnosis, c *analysis.Case) {
-	d.Fix = report.Joined(d.Fix, analysis.TimeoutHint(c, "if it needs longer"))
+func adviseTime(d *diagnostics.Diagnosis, c *analysis.Case) {
+	d.Fix = diagnostics.Joined(d.Fix, analysis.TimeoutHint(c, "if it needs longer"))
 	if o := analysis.Longer(c); !o.IsZero() && !d.CanAllow() {
 		d.Longer = c.Decide(change.Want{Source: change.Recorded, Object: o})
 	}
@@ -289,30 +288,30 @@ func adviseTime(d *Diagnosis, c *analysis.Case) {
 
 // afterWords returns the server's last words, if it has ended and they do not name what was refused.
 // A client shows only one line.
-func afterWords(c *analysis.Case, d Diagnosis, lines []string) string {
+func afterWords(c *analysis.Case, d diagnostics.Diagnosis, lines []string) string {
 	last := words.ErrorText(lines)
-	if c.Evidence.Exit == nil || d.Attribution != Certain || last == "" || mentions(lines, policy.Denial{Axis: d.Hints[0].Axis, Target: d.Hints[0].Target}) {
+	if c.Evidence.Exit == nil || d.Attribution != diagnostics.Certain || last == "" || mentions(lines, policy.Denial{Axis: d.Hints[0].Axis, Target: d.Hints[0].Target}) {
 		return ""
 	}
 	return ", after it said " + show.Quote(show.Cut(c.Evidence.Redactor.Redact(last), 200))
 }
 
 // concluded returns the diagnosis with a cause that is a finding's note, and that no rule removes.
-func concluded(d Diagnosis, f analysis.Finding, page Page) Diagnosis {
-	d.Attribution, d.Cause, d.Fix, d.Explain = Likely, show.Cut(f.Note, report.MaxCause), show.Cut(f.Fix, 2*report.MaxCause), page
+func concluded(d diagnostics.Diagnosis, f analysis.Finding, page diagnostics.Page) diagnostics.Diagnosis {
+	d.Attribution, d.Cause, d.Fix, d.Explain = diagnostics.Likely, show.Cut(f.Note, diagnostics.MaxCause), show.Cut(f.Fix, 2*diagnostics.MaxCause), page
 	return d
 }
 
-func endedByJail(d Diagnosis, why string) Diagnosis {
-	d.Attribution = Certain
-	d.Cause = show.Cut("the jail could no longer enforce the policy and ended the server: "+why, report.MaxCause)
+func endedByJail(d diagnostics.Diagnosis, why string) diagnostics.Diagnosis {
+	d.Attribution = diagnostics.Certain
+	d.Cause = show.Cut("the jail could no longer enforce the policy and ended the server: "+why, diagnostics.MaxCause)
 	d.Fix = "start it again. If it happens again, run: mcp-jail doctor"
-	d.Explain = PageJail
+	d.Explain = diagnostics.PageJail
 	return d
 }
 
 // setCauses makes findings the causes of a diagnosis. The first one decides.
-func setCauses(d *Diagnosis, c *analysis.Case, found []analysis.Finding) {
+func setCauses(d *diagnostics.Diagnosis, c *analysis.Case, found []analysis.Finding) {
 	alone := false // what is besides something that the jail does not restrict
 	found = slices.DeleteFunc(found, func(f analysis.Finding) bool {
 		alone = !c.Restricts(f.Hint.Axis) || alone && f.Besides
@@ -330,41 +329,41 @@ func setCauses(d *Diagnosis, c *analysis.Case, found []analysis.Finding) {
 		h := hint(c, f)
 		if d.Hints = append(d.Hints, h); i == 0 {
 			d.Attribution, d.Cause, d.Fix, d.Explain = h.Attribution, h.Cause, h.Fix, h.Explain
-			d.May, d.Whole = show.Cut(mayOnly(c, f), report.MaxCause), f.Whole
+			d.May, d.Whole = show.Cut(mayOnly(c, f), diagnostics.MaxCause), f.Whole
 		}
 	}
-	isOpen := func(h Hint) bool { return h.Proposal.IsOpen() }
-	if !slices.ContainsFunc(d.Hints, isOpen) || c.Evidence.Stage != StageCall {
+	isOpen := func(h diagnostics.Hint) bool { return h.Proposal.IsOpen() }
+	if !slices.ContainsFunc(d.Hints, isOpen) || c.Evidence.Stage != diagnostics.StageCall {
 		return
 	}
-	if open := slices.DeleteFunc(slices.Clone(d.Hints), func(h Hint) bool { return !isOpen(h) }); len(open) >= manyWants {
-		d.Fix = report.Joined(d.Fix, "to find out what else it needs: "+show.Typed("mcp-jail learn", c.Evidence.Server))
+	if open := slices.DeleteFunc(slices.Clone(d.Hints), func(h diagnostics.Hint) bool { return !isOpen(h) }); len(open) >= manyWants {
+		d.Fix = diagnostics.Joined(d.Fix, "to find out what else it needs: "+show.Typed("mcp-jail learn", c.Evidence.Server))
 	}
 }
 
 // Oversized adds to a diagnosis that a message is larger than message_mb, and what raises that to mb.
-func Oversized(ev Evidence, d *Diagnosis, mb int) {
+func Oversized(ev diagnostics.Evidence, d *diagnostics.Diagnosis, mb int) {
 	c := analysis.NewCase(&ev)
-	f := analysis.Finding{Object: change.Object{Setting: change.Setting{Key: report.KeyMessage, Value: strconv.Itoa(mb)}}}
-	f.Hint = Hint{Attribution: Certain, Axis: policy.AxisLimits, Target: report.KeyMessage, Missing: "limit", Explain: d.Explain}
+	f := analysis.Finding{Object: change.Object{Setting: change.Setting{Key: diagnostics.KeyMessage, Value: strconv.Itoa(mb)}}}
+	f.Hint = diagnostics.Hint{Attribution: diagnostics.Certain, Axis: policy.AxisLimits, Target: diagnostics.KeyMessage, Missing: "limit", Explain: d.Explain}
 	f.Hint.Cause = "message_mb = " + strconv.Itoa(ev.Profile.Limits.MessageMB) + " is the limit"
 	setCauses(d, c, []analysis.Finding{f})
 }
 
-func codeOf(ev *Evidence) Code {
+func codeOf(ev *diagnostics.Evidence) diagnostics.Code {
 	switch {
 	case ev.Started, ev.Waiting:
 		return 0
-	case ev.Start != nil && ev.Start.Step != analysis.StepExec:
-		return CodeJail
-	case ev.Start != nil || ev.Stage == StageExec:
-		return report.CodeExec
+	case ev.Start != nil && ev.Start.Step != diagnostics.StepExec:
+		return diagnostics.CodeJail
+	case ev.Start != nil || ev.Stage == diagnostics.StageExec:
+		return diagnostics.CodeExec
 	case ev.Timeout > 0:
-		return report.CodeTimeout
-	case ev.Stage == StageStartup:
-		return report.CodeStartup
+		return diagnostics.CodeTimeout
+	case ev.Stage == diagnostics.StageStartup:
+		return diagnostics.CodeStartup
 	}
-	return CodeDied
+	return diagnostics.CodeDied
 }
 
 // maxShownArguments is how many arguments of a refused start are shown.
@@ -377,14 +376,14 @@ func shownDenials(denials []policy.Denial) []policy.Denial {
 	denials = denials[max(0, len(denials)-maxDenials):]
 	var out []policy.Denial
 	for _, d := range denials {
-		d.Target = show.Cut(strings.ToValidUTF8(d.Target, "\ufffd"), report.MaxTarget)
-		d.Operation = show.Cut(show.Line(d.Operation), report.MaxTarget)
+		d.Target = show.Cut(strings.ToValidUTF8(d.Target, "\ufffd"), diagnostics.MaxTarget)
+		d.Operation = show.Cut(show.Line(d.Operation), diagnostics.MaxTarget)
 		d.Arguments = slices.Clone(d.Arguments[:min(len(d.Arguments), maxShownArguments)])
 		for i, arg := range d.Arguments {
-			d.Arguments[i] = show.Cut(strings.ToValidUTF8(arg, "\ufffd"), report.MaxTarget)
+			d.Arguments[i] = show.Cut(strings.ToValidUTF8(arg, "\ufffd"), diagnostics.MaxTarget)
 		}
-		d.Program = show.Cut(strings.ToValidUTF8(d.Program, "\ufffd"), report.MaxTarget)
-		d.Reason, d.Detail = policy.DenialReason(show.Cut(show.Line(string(d.Reason)), report.MaxTarget)), show.Cut(show.Line(d.Detail), report.MaxTarget)
+		d.Program = show.Cut(strings.ToValidUTF8(d.Program, "\ufffd"), diagnostics.MaxTarget)
+		d.Reason, d.Detail = policy.DenialReason(show.Cut(show.Line(string(d.Reason)), diagnostics.MaxTarget)), show.Cut(show.Line(d.Detail), diagnostics.MaxTarget)
 		out = append(out, d)
 	}
 	return out
@@ -411,7 +410,7 @@ func decided(c *analysis.Case, f analysis.Finding) analysis.Finding {
 		return f
 	default:
 		w := change.Want{Object: o, Besides: f.Besides}
-		if f.Hint.Attribution == Certain && !f.Chosen {
+		if f.Hint.Attribution == diagnostics.Certain && !f.Chosen {
 			w.Source = change.Recorded
 		}
 		f.Hint.Proposal = c.Decide(w)
