@@ -139,13 +139,13 @@ func TestEnvFileJudged(t *testing.T) {
 			write(t, filepath.Join(h.Project, "v.env"), text)
 			f := only(t, h, Selection{})
 			v, p := f.Judge(f.Entries[0], ours, h), f.Wrap(ours, Selection{}, h, newIDs(h)).Servers
-			if v.Jailed != (want == "") || !strings.Contains(string(v.Why), want) {
+			if v.State == Jailed != (want == "") || !strings.Contains(string(v.Why), want) {
 				t.Errorf("%s, %q: judged %q, want %q", c.place, text, v.Why, want)
 			}
-			if p[0].Left == "" || !v.Jailed && p[0].Left != string(v.Why) || (p[1].Left == "") != (want == "") || !strings.Contains(p[1].Left, want) {
+			if p[0].Left == "" || v.State != Jailed && p[0].Left != string(v.Why) || (p[1].Left == "") != (want == "") || !strings.Contains(p[1].Left, want) {
 				t.Errorf("%s, %q: left %q and %q, want %q", c.place, text, p[0].Left, p[1].Left, want)
 			}
-			if v.Jailed && p[0].Left != string(clients.Jailed) {
+			if v.State == Jailed && p[0].Left != string(clients.Jailed) {
 				t.Errorf("%s, %q: left %q", c.place, text, p[0].Left)
 			}
 		}
