@@ -33,6 +33,7 @@ type (
 	Record     = report.Record
 	LostRecord = report.LostRecord
 	Kept       = report.Kept
+	Made       = report.Made
 	Restart    = report.Restart
 	Leak       = report.Leak
 	Tools      = report.Tools
