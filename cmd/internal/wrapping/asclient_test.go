@@ -163,16 +163,21 @@ func TestEnvFileOfWhom(t *testing.T) {
 		must(t, os.Symlink(to, filepath.Join(h.Project, link)))
 	}
 	must(t, os.Symlink(filepath.Join(h.Project, ".env"), filepath.Join(h.Home, ".env.link")))
-	for file, want := range testkit.Named[[2]bool](t, "env-files-of-whom.txt") {
+	for file, want := range testkit.Named[[2]string](t, "env-files-of-whom.txt") {
 		for i, path := range []string{filepath.Join(h.Project, ".vscode/mcp.json"), filepath.Join(h.Home, ".config/Code/User/mcp.json")} {
 			write(t, path, `{"servers": {"a": {"command": "x", "envFile": "`+strings.NewReplacer("PROJECT", h.Project, "HOME", h.Home).Replace(file)+`"}}}`)
 			f := only(t, h, Selection{Clients: []string{"vscode"}, Files: []string{path}})
 			p, v := f.Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers[0], f.Judge(f.Entries[0], Program{Path: program}, h)
-			gets := slices.Contains(p.Flags, "OTHER_SECRET") || strings.Contains(file, "gone")
-			isRead := want[i] || i == 1 || strings.Contains(file, "plain")
-			if i == 1 && gets != want[i] || (p.Left == "") != isRead || string(v.Why) != p.Left {
-				t.Errorf("%s in a file of %s: flags %q, left %q, judged %q, notes %q, want %v", file, f.Place.Scope, p.Flags, p.Left, v.Why, p.Notes, want[i])
+			got := "none"
+			switch {
+			case p.Left != "":
+				got = "left"
+			case slices.Contains(p.Flags, "OTHER_SECRET"):
+				got = "given"
 			}
+			what := file + " in a file of the " + string(f.Place.Scope)
+			testkit.Equal(t, what, got, want[i])
+			testkit.Equal(t, what+", as judged", string(v.Why), p.Left)
 		}
 	}
 }
