@@ -46,8 +46,14 @@ type Kept struct {
 	Since time.Time   `json:"since"`          // when the files got another policy
 	Rows  [][3]string `json:"rows,omitempty"` // what differs: its name, what the process has, and what the files say
 	Why   string      `json:"why,omitempty"`  // why the server was not started again under it; "" if that was not wanted
-	Runs  string      `json:"runs,omitempty"` // what both policies are made from: see session.Target.Written
-	Files string      `json:"files,omitempty"`
+	Made
+}
+
+// Made says what a server that runs and its files are at: what its process is made from, and what the files say now. Both are
+// as session.Target.Written returns them; "" is not known.
+type Made struct {
+	Runs  string `json:"runs,omitempty"`
+	Files string `json:"files,omitempty"`
 }
 
 // Restart says what has become of a user's wish that a server be started again where it runs.

@@ -324,7 +324,7 @@ func TestPinsOff(t *testing.T) {
 	for _, line := range []string{`{"jsonrpc":"2.0","id":"ID","result":` + sessiontest.Tools(sessiontest.OtherA) + `}`, `{"jsonrpc":"2.0","id":ID,"result":` + sessiontest.Tools(sessiontest.OtherA) + `,"result":{}}`} {
 		p.Send(sessiontest.ListOf("1", "raw "+line))
 		if got := p.Line(); got != strings.ReplaceAll(line, "ID", "1")+"\n" {
-			t.Errorf("%q", got)
+			t.Errorf("%s: %q", line, got)
 		}
 	}
 	p.Close()

@@ -307,7 +307,7 @@ func TestForgery(t *testing.T) {
 		}
 		ev.Text = ""
 		if d := Failure(ev); len(wordsOf(d)) > 0 {
-			t.Errorf("%q", wordsOf(d))
+			t.Errorf("on the command line %v: %q", place, wordsOf(d))
 		}
 	}
 	ev.Denials = nil

@@ -126,7 +126,7 @@ func TestTextGetsNoSecrets(t *testing.T) {
 			diagnostest.Of(&ev).Exists = func(string) bool { return true }
 			deciding(&ev, judge(all, fakeHost(hostFiles)))
 			if d := Failure(ev); d.Attribution != diagnostics.Likely || (len(wordsOf(d)) == 0) != secret || secret && !strings.Contains(advised(d), "mcp-jail does not suggest") {
-				t.Errorf("%s\n%s", ev.Text, d.Text())
+				t.Errorf("%s: %s\n%s", path, ev.Text, d.Text())
 			}
 		}
 	}
@@ -142,7 +142,7 @@ func TestTextGetsNoSecrets(t *testing.T) {
 		diagnostest.Of(&ev).Exists = func(path string) bool { return !strings.HasSuffix(path, "/.") }
 		ev.Denials = []policy.Denial{{Axis: policy.AxisIPC, Operation: "connect", Target: socket}}
 		if d := Failure(ev); (len(wordsOf(d)) == 0) != secret || secret && !strings.Contains(advised(d), "mcp-jail does not suggest") {
-			t.Errorf("%s", d.Text())
+			t.Errorf("%s: %s", socket, d.Text())
 		}
 	}
 	ev := evidence("it failed")

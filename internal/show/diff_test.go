@@ -101,9 +101,7 @@ func TestWindowsWord(t *testing.T) {
 // TestWindowsPath: a path is shown as Windows writes it.
 func TestWindowsPath(t *testing.T) {
 	for plain, quoted := range map[string]string{`C:\Users\me\.mcp.json`: `"C:\\Users\\me\\.mcp.json"`, `\\server\x`: `"\\\\server\\x"`} {
-		if got, want := Name(plain), map[bool]string{true: plain, false: quoted}[onWindows]; got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
+		testkit.Equal(t, plain, Name(plain), map[bool]string{true: plain, false: quoted}[onWindows])
 	}
 }
 

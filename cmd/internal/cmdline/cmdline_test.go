@@ -59,9 +59,7 @@ func TestParseRun(t *testing.T) {
 // TestUnknownFlagWithoutGuess: a short flag is close to too many.
 func TestUnknownFlagWithoutGuess(t *testing.T) {
 	for typed, names := range map[string][]string{"-q": {"env", "net"}, "-v": {"env", "read"}, "--x y": {"env"}} {
-		if got, want := UnknownFlag(typed, names).Error(), "there is no option "+typed; got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		testkit.Equal(t, typed, UnknownFlag(typed, names).Error(), "there is no option "+typed)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -14,23 +15,21 @@ import (
 // wishFile has the last wish that a server be started again where it runs.
 const wishFile = "restart"
 
-// Wish says that the sessions of a server which run under one policy are to start it again under another one. The policies
-// are as session.Target.Written returns them.
+// Wish says that the sessions of a server are to start it again where it is as the user was shown it.
 type Wish struct {
-	ID    string `json:"id"` // another one is another wish
-	Runs  string `json:"runs"`
-	Files string `json:"files"`
+	ID string `json:"id"` // another one is another wish
+	diagnostics.Made
 }
 
 // WishRestart tells a wish to the sessions of a server that run now. It returns its ID.
-func WishRestart(host hostfs.Host, server, runs, files string) (id string, err error) {
+func WishRestart(host hostfs.Host, server string, shown diagnostics.Made) (id string, err error) {
 	d, err := makeDir(host, server)
 	if err != nil {
 		return "", err
 	}
 	defer d.Close()
 	id = rand.Text()
-	text, err := json.Marshal(Wish{id, runs, files})
+	text, err := json.Marshal(Wish{id, shown})
 	if err == nil {
 		err = d.Replace(wishFile, text, private.How{})
 	}

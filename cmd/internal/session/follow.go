@@ -157,7 +157,7 @@ func (f *Followed) refresh() lifecycle.Refreshed {
 	}
 	unseen := ""
 	if err == nil && wished {
-		if unseen = f.unseen(before, after); unseen != "" {
+		if unseen = f.unseen(before.made(after), before.Policy.Server); unseen != "" {
 			wished, f.waits = false, false
 		}
 	}
@@ -184,20 +184,20 @@ func (f *Followed) refresh() lifecycle.Refreshed {
 		found.Problem = fmt.Sprintf("warning: %s: server %s goes on with the configuration of %s%s", terminal.OneLine(err), server, before.source.at.Format(time.TimeOnly), diagnostics.PageReload.Reference())
 		f.problem = found.Problem
 		if wished {
-			f.kept = &diagnostics.Kept{Since: at, Why: terminal.OneLine(err), Runs: before.Written()}
+			f.kept = &diagnostics.Kept{Since: at, Why: terminal.OneLine(err), Made: diagnostics.Made{Runs: before.Written()}}
 			found.Kept, found.Restart = f.kept, &diagnostics.Restart{Wish: f.wish.ID, Why: terminal.OneLine(err)}
 		}
 		return found
 	}
 	same := before.digest() == after.digest()
 	if same && stateful {
-		before.written = after.Written() // what the process has is made from these files as well
+		before.written = after.Written() // the process is made from these files as well
 	}
 	if !changed && f.kept != nil {
 		at = f.kept.Since
 	}
 	if f.kept = nil; stateful && !same {
-		f.kept = &diagnostics.Kept{Since: at, Rows: change.Table(change.Rows(before.Profile, after.Profile), before.short), Why: unseen, Runs: before.Written(), Files: after.Written()}
+		f.kept = &diagnostics.Kept{Since: at, Rows: change.Table(change.Rows(before.Profile, after.Profile), before.short), Why: unseen, Made: before.made(after)}
 	}
 	found := lifecycle.Refreshed{Kept: f.kept}
 	if unseen != "" {
@@ -223,15 +223,20 @@ func (f *Followed) refresh() lifecycle.Refreshed {
 }
 
 // unseen returns why a wish has no effect: it is for a change that the user was not shown.
-func (f *Followed) unseen(before, after *Target) string {
-	again := ". See what differs: " + show.Typed("mcp-jail grant", before.Policy.Server)
+func (f *Followed) unseen(is diagnostics.Made, server string) string {
+	again := ". See what differs: " + show.Typed("mcp-jail grant", server)
 	switch {
-	case before.Written() != f.wish.Runs:
+	case is.Runs != f.wish.Runs:
 		return "it runs under another policy than was shown" + again
-	case after.Written() != f.wish.Files:
+	case is.Files != f.wish.Files:
 		return "its files have changed since they were shown" + again
 	}
 	return ""
+}
+
+// made returns what the process of t is made from, and what the files say of which a target was loaded.
+func (t *Target) made(files *Target) diagnostics.Made {
+	return diagnostics.Made{Runs: t.Written(), Files: files.Written()}
 }
 
 // Written identifies what the user has written of the server: its table, and the defaults. The words of a server with an id

@@ -16,9 +16,9 @@ const askedMore = "[servers.notes.access]\nworkspace = \"write\"\nfs = [{ path =
 func wish(t *testing.T, runs string) records.Wish {
 	t.Helper()
 	now := askedTarget(t)
-	w := records.Wish{Runs: runs, Files: now.Written()}
+	w := records.Wish{Made: diagnostics.Made{Runs: runs, Files: now.Written()}}
 	var err error
-	w.ID, err = records.WishRestart(now.Host, askedID, w.Runs, w.Files)
+	w.ID, err = records.WishRestart(now.Host, askedID, w.Made)
 	testkit.Must(t, err)
 	return w
 }

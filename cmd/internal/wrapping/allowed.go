@@ -32,7 +32,11 @@ const (
 	refusedFlags clients.Reason = "has flags that mcp-jail does not accept"
 )
 
+// project returns why it is unclear what a project's entry gives its server, or "".
 func (j judge) project(e Entry, line clients.Wrapped) clients.Reason {
+	if !j.file.IsProject() {
+		return ""
+	}
 	if _, why := j.flags(e, line); why != "" {
 		return why
 	}

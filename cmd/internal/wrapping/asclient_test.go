@@ -139,13 +139,13 @@ func TestEnvFileJudged(t *testing.T) {
 			write(t, filepath.Join(h.Project, "v.env"), text)
 			f := only(t, h, Selection{})
 			v, p := f.Judge(f.Entries[0], ours, h), f.Wrap(ours, Selection{}, h, newIDs(h)).Servers
-			if v.Jailed != (want == "") || !strings.Contains(string(v.Why), want) {
+			if v.State == Jailed != (want == "") || !strings.Contains(string(v.Why), want) {
 				t.Errorf("%s, %q: judged %q, want %q", c.place, text, v.Why, want)
 			}
-			if p[0].Left == "" || !v.Jailed && p[0].Left != string(v.Why) || (p[1].Left == "") != (want == "") || !strings.Contains(p[1].Left, want) {
+			if p[0].Left == "" || v.State != Jailed && p[0].Left != string(v.Why) || (p[1].Left == "") != (want == "") || !strings.Contains(p[1].Left, want) {
 				t.Errorf("%s, %q: left %q and %q, want %q", c.place, text, p[0].Left, p[1].Left, want)
 			}
-			if v.Jailed && p[0].Left != string(clients.Jailed) {
+			if v.State == Jailed && p[0].Left != string(clients.Jailed) {
 				t.Errorf("%s, %q: left %q", c.place, text, p[0].Left)
 			}
 		}
@@ -163,16 +163,21 @@ func TestEnvFileOfWhom(t *testing.T) {
 		must(t, os.Symlink(to, filepath.Join(h.Project, link)))
 	}
 	must(t, os.Symlink(filepath.Join(h.Project, ".env"), filepath.Join(h.Home, ".env.link")))
-	for file, want := range testkit.Named[[2]bool](t, "env-files-of-whom.txt") {
+	for file, want := range testkit.Named[[2]string](t, "env-files-of-whom.txt") {
 		for i, path := range []string{filepath.Join(h.Project, ".vscode/mcp.json"), filepath.Join(h.Home, ".config/Code/User/mcp.json")} {
 			write(t, path, `{"servers": {"a": {"command": "x", "envFile": "`+strings.NewReplacer("PROJECT", h.Project, "HOME", h.Home).Replace(file)+`"}}}`)
 			f := only(t, h, Selection{Clients: []string{"vscode"}, Files: []string{path}})
 			p, v := f.Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers[0], f.Judge(f.Entries[0], Program{Path: program}, h)
-			gets := slices.Contains(p.Flags, "OTHER_SECRET") || strings.Contains(file, "gone")
-			isRead := want[i] || i == 1 || strings.Contains(file, "plain")
-			if i == 1 && gets != want[i] || (p.Left == "") != isRead || string(v.Why) != p.Left {
-				t.Errorf("%s in a file of %s: flags %q, left %q, judged %q, notes %q, want %v", file, f.Place.Scope, p.Flags, p.Left, v.Why, p.Notes, want[i])
+			got := "none"
+			switch {
+			case p.Left != "":
+				got = "left"
+			case slices.Contains(p.Flags, "OTHER_SECRET"):
+				got = "given"
 			}
+			what := file + " in a file of the " + string(f.Place.Scope)
+			testkit.Equal(t, what, got, want[i])
+			testkit.Equal(t, what+", as judged", string(v.Why), p.Left)
 		}
 	}
 }

@@ -32,13 +32,13 @@ func TestBackups(t *testing.T) {
 		got, err := keepCopy(state, f.own, now.Add(time.Duration(i)))
 		must(t, err)
 		if want := "-config.toml.20261123T010203" + fraction + "Z.mcp-jail-backup"; filepath.Dir(got) != filepath.Join(state, backupsDir) || !strings.HasSuffix(got, want) {
-			t.Errorf("%s, want …%s", got, want)
+			t.Errorf("after %d ns: %s, want …%s", i, got, want)
 		}
 		if b, err := os.ReadFile(got); err != nil || string(b) != string(f.own.Data) {
-			t.Errorf("%q, %v", b, err)
+			t.Errorf("after %d ns: %q, %v", i, b, err)
 		}
 		if info, err := os.Lstat(got); err != nil || info.Mode() != 0o600 {
-			t.Errorf("%v, %v", info, err)
+			t.Errorf("after %d ns: %v, %v", i, info, err)
 		}
 	}
 	if info, err := os.Lstat(state); err != nil || info.Mode().Perm() != 0o700 {

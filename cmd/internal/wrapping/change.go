@@ -61,7 +61,7 @@ type ServerChange struct {
 	Accepts []policy.Axis      // what Own accepts from now on
 	Newer   []string           // what its preset gives now, and Own has not
 	Former  string             // the id of the entry before, or ""
-	Repair  *Repair            // if the entry is wrapped already, and wrap puts it in order
+	Repair  clients.Reason     // why wrap puts this program into an entry that is wrapped already; "" if it does not
 	Left    string             // why the entry stays as it is; "" if it changes
 	Open    bool               // it stays, and may start without a jail
 	After   []string
@@ -187,7 +187,7 @@ func (j judge) fixed(s Entry) clients.Reason {
 // the server may do is the user's to say, on this machine.
 func (j judge) ofOthers(s Entry, p *ServerChange) (clients.Edit, clients.Reason) {
 	if _, wrapped := clients.ParseWrapped(s.Argv()); wrapped {
-		if v := j.file.Judge(s, j.program, j.host); v.Unclear {
+		if v := j.file.Judge(s, j.program, j.host); v.IsUnclear() {
 			return clients.Edit{}, v.Why
 		}
 		return clients.Edit{}, clients.Jailed
@@ -195,8 +195,8 @@ func (j judge) ofOthers(s Entry, p *ServerChange) (clients.Edit, clients.Reason)
 	start := clients.Wrapping{Program: j.program.Path}
 	if j.file.Plugin() == nil { // others use the file, too
 		start.Program = bareName
-		if why, _ := j.start(s, clients.Wrapped{Program: bareName}); why != "" {
-			return clients.Edit{}, "would be started by the name " + bareName + ", as for all who use the file, and then it " + why
+		if v := j.start(s, clients.Wrapped{Program: bareName}); v.State != Jailed {
+			return clients.Edit{}, "would be started by the name " + bareName + ", as for all who use the file, and then it " + v.Why
 		}
 	}
 	if why := j.check(s, p); why != "" {

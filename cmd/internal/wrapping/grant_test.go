@@ -377,7 +377,7 @@ func (r row) wrapAndUnwrap(t *testing.T, before string) (wrapped, unwrapped stri
 	first := wrap()
 	wrapped = save(first)
 	for i, e := range find().Entries {
-		if s := first.Servers[i]; s.Left == "" && e.file.Judge(e, program, h).Jailed == slices.ContainsFunc(e.Args, e.by.client.Runs) {
+		if s := first.Servers[i]; s.Left == "" && e.file.Judge(e, program, h).State == Jailed == slices.ContainsFunc(e.Args, e.by.client.Runs) {
 			t.Errorf("%s is wrapped, and judged: %s", e.Server, e.file.Judge(e, program, h).Why)
 		}
 	}

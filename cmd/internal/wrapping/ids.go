@@ -255,16 +255,17 @@ func (j judge) own(s Entry, p *ServerChange, ids *IDs) (clients.Edit, clients.Re
 	plain := s
 	if wrapped {
 		v := j.file.Judge(s, j.program, j.host)
-		switch p.Repair = v.Repair; {
-		case v.Unclear && v.Repair == nil:
+		switch {
+		case v.IsRepaired():
+			p.Repair = v.Why
+		case v.State == Unclear:
 			return clients.Edit{}, v.Why
-		case v.Repair == nil:
+		case line.Argv == nil:
+			return clients.Edit{}, clients.Jailed
+		default:
 			start.Before, start.Program = line.Launcher, line.Program
 		}
-		switch {
-		case line.Argv == nil && v.Repair == nil:
-			return clients.Edit{}, clients.Jailed
-		case line.Argv == nil:
+		if line.Argv == nil {
 			return j.edit(s, start)
 		}
 		plain = s.behind(line)

@@ -9,13 +9,33 @@ import (
 
 // Verdict says how an entry starts its server.
 type Verdict struct {
-	Jailed  bool            // in a jail of this mcp-jail
-	Unclear bool            // its command line says so, and something else of the entry could make it untrue
-	Open    bool            // it starts a program without a jail, and wrap leaves it all the same
-	Why     clients.Reason  // if it is not Jailed: why that is unclear, or why wrap leaves the entry
-	Line    clients.Wrapped // of an entry that is Jailed or Unclear
-	Repair  *Repair         // of one that is Unclear, if wrap mends that
+	State State
+	Why   clients.Reason  // of all but Jailed and Unjailed
+	Line  clients.Wrapped // of an entry whose command line starts mcp-jail
 }
+
+// State is what a client starts for an entry.
+type State int
+
+// The states of an entry. The first four are of one whose command line starts mcp-jail.
+const (
+	Unclear  State = iota // perhaps a server without this jail
+	Stale                 // another mcp-jail: wrap puts this one there
+	Gone                  // a mcp-jail that does not exist any more: wrap puts this one there
+	Jailed                // a server in a jail of this mcp-jail
+	Unjailed              // a server without a jail: wrap puts it into one
+	Skipped               // a server without a jail: wrap leaves it
+	Inactive              // nothing
+)
+
+// IsWrapped reports whether the command line of an entry starts mcp-jail.
+func (v Verdict) IsWrapped() bool { return v.State <= Jailed }
+
+// IsUnclear reports whether that server may start without this jail, or not at all.
+func (v Verdict) IsUnclear() bool { return v.State < Jailed }
+
+// IsRepaired reports whether wrap puts this mcp-jail in the place of another one.
+func (v Verdict) IsRepaired() bool { return v.State == Stale || v.State == Gone }
 
 // Reasons why it is unclear how an entry starts.
 const (
@@ -39,35 +59,22 @@ func (f *File) startsNothing(e Entry) bool {
 // variables can make the command line start another program, or give mcp-jail another
 // configuration. An entry of a project's file may set less than the user's own.
 func (f *File) Judge(e Entry, program Program, host clients.Host) Verdict {
-	line, ok := clients.ParseWrapped(e.Argv())
+	line, wrapped := clients.ParseWrapped(e.Argv())
 	j := judge{file: f, program: program, host: host}
+	v := Verdict{State: Jailed}
 	switch {
-	case !ok && e.Left == clients.Remote && f.runsCommand(e) != "":
-		return Verdict{Why: f.runsCommand(e), Open: true}
-	case !ok && e.Left != "":
-		return Verdict{Why: e.left(), Open: !f.startsNothing(e)}
-	case !ok:
-		// It would be wrapped, unless the decision finds a reason against it. What its server gets can be one
-		// too, but takes milliseconds, and wrap says it.
-		why := j.fixed(e)
-		switch {
-		case why != "":
-		case f.IsProject():
-			_, why = j.ofOthers(e, nil)
-		default:
-			why = j.check(e, nil)
-		}
-		return Verdict{Why: why, Open: why != ""}
+	case !wrapped:
+		return j.unwrapped(e)
 	case e.Left == clients.Ambiguous || e.Left == clients.Beside || e.mixed != "":
-		return Verdict{Unclear: true, Why: e.left(), Line: line}
-	}
-	v := Verdict{Jailed: true, Line: line}
-	for _, s := range e.asRead() {
-		why, repair := j.wrapped(s, line)
-		if why != "" && (v.Jailed || repair == nil && v.Repair != nil) {
-			v = Verdict{Unclear: true, Why: why, Line: line, Repair: repair}
+		v = Verdict{Why: e.left()}
+	default: // each client that reads it counts, and the worst reading
+		for _, s := range e.asRead() {
+			if as := j.wrapped(s, line); v.State == Jailed || v.IsRepaired() && as.State == Unclear {
+				v = as
+			}
 		}
 	}
+	v.Line = line
 	return v
 }
 
@@ -79,37 +86,57 @@ type judge struct {
 	unasked bool // see Selection
 }
 
-// wrapped returns why it is unclear how a wrapped entry starts, or "", and what wrap puts in order there.
-func (j judge) wrapped(e Entry, line clients.Wrapped) (clients.Reason, *Repair) {
-	why, repair := j.start(e, line)
-	if j.file.IsProject() {
-		repair = nil
-	}
-	if why != "" && repair == nil {
-		return why, nil
-	}
-	var rest clients.Reason
-	if e.Elsewhere != "" {
-		rest = startsAway
-	}
-	if rest == "" {
-		argv, _ := j.file.started(line.Argv, j.host)
-		rest = clients.Reason(meaning.Carried(argv))
-	}
-	if rest == "" {
-		flags, why := j.flags(e, line)
-		rest = j.variables(e, line.Argv, why != "" || flags.Preset != "")
-	}
-	if rest == "" && j.file.IsProject() {
-		rest = j.project(e, line)
-	}
+// unwrapped returns how an entry starts that wrap has not changed. What its server would get can be a reason to leave it,
+// too, but takes milliseconds, and wrap says it.
+func (j judge) unwrapped(e Entry) Verdict {
 	switch {
-	case rest == "":
-		return why, repair
-	case why == "":
-		return rest, nil
+	case j.file.startsNothing(e):
+		return Verdict{State: Inactive, Why: e.left()}
+	case e.Left == clients.Remote:
+		return Verdict{State: Skipped, Why: j.file.runsCommand(e)}
 	}
-	return why + "; wrap does not put this program there, because the entry " + rest, nil
+	alone := func(e Entry) clients.Reason { return j.check(e, nil) }
+	if j.file.IsProject() {
+		alone = func(e Entry) (why clients.Reason) { _, why = j.ofOthers(e, nil); return why }
+	}
+	for _, check := range []func(Entry) clients.Reason{Entry.left, j.fixed, alone} {
+		if why := check(e); why != "" {
+			return Verdict{State: Skipped, Why: why}
+		}
+	}
+	return Verdict{State: Unjailed}
+}
+
+// wrapped returns how a wrapped entry starts. Wrap repairs none of which something else is unclear.
+func (j judge) wrapped(e Entry, line clients.Wrapped) Verdict {
+	v := j.start(e, line)
+	if v.State == Unclear {
+		return v
+	}
+	for _, check := range []func(Entry, clients.Wrapped) clients.Reason{j.carried, j.steered, j.project} {
+		switch why := check(e, line); {
+		case why != "" && v.Why != "":
+			return Verdict{Why: v.Why + "; wrap does not put this program there, because the entry " + why}
+		case why != "":
+			return Verdict{Why: why}
+		}
+	}
+	return v
+}
+
+// carried returns what starts the server of a wrapped entry elsewhere, or "".
+func (j judge) carried(e Entry, line clients.Wrapped) clients.Reason {
+	if e.Elsewhere != "" {
+		return startsAway
+	}
+	argv, _ := j.file.started(line.Argv, j.host)
+	return clients.Reason(meaning.Carried(argv))
+}
+
+// steered returns why the variables of a wrapped entry act on mcp-jail itself, or "".
+func (j judge) steered(e Entry, line clients.Wrapped) clients.Reason {
+	flags, why := j.flags(e, line)
+	return j.variables(e, line.Argv, why != "" || flags.Preset != "")
 }
 
 func (s Entry) left() clients.Reason {
@@ -118,7 +145,7 @@ func (s Entry) left() clients.Reason {
 		return s.mixed
 	case s.Left == clients.Ambiguous:
 		return s.Left + ": " + clients.Reason(s.Detail)
-	case s.Detail != "":
+	case s.Left != "" && s.Detail != "":
 		return s.Left + " (" + clients.Reason(s.Detail) + ")"
 	}
 	return s.Left

@@ -2,6 +2,8 @@ package wrapping
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,10 +17,10 @@ import (
 
 // judged is an entry in the form of a client, as a project's file and as the user's own. Its begin of
 // the reason is "yes" for an entry that starts in mcp-jail.
-type judged struct{ entry, project, user string }
+type judged struct{ entry, project, user, wrap string }
 
 // TestJudge: an entry starts in mcp-jail only if nothing of it can make its command line start
-// another program, or give mcp-jail a configuration that is not the user's.
+// another program, or give mcp-jail a configuration that is not the user's. Wrap says the same of it.
 func TestJudge(t *testing.T) {
 	h := newHost(t)
 	bin := filepath.Join(h.Home, "bin")
@@ -41,61 +43,59 @@ func TestJudge(t *testing.T) {
 	places := map[string][3]string{ // the project's file, the user's, the table
 		"crush": {"crush.json", ".config/crush/crush.json", "mcp"}, "vscode": {".vscode/mcp.json", ".config/Code/User/mcp.json", "servers"}, "cursor": {".cursor/mcp.json", ".cursor/mcp.json", "mcpServers"}, "claude-code": {".mcp.json", ".claude.json", "mcpServers"},
 	}
-	for client, place := range places {
-		judge := func(name string, row judged) {
-			for i, root := range []string{h.Project, h.Home} {
-				path := filepath.Join(root, place[i])
-				write(t, path, `{"`+place[2]+`": {"a": {`+fill.Replace(row.entry)+`}}}`)
-				f := only(t, h, Selection{Files: []string{path}, Clients: []string{client}})
-				v := f.Judge(f.Entries[0], program, h)
-				want := [2]string{row.project, row.user}[i]
-				got := string(v.Why)
-				if v.Jailed {
-					got = "yes"
-				}
-				if v.Jailed && v.Unclear || !strings.HasPrefix(got, want) || (want == "") != (got == "") {
-					t.Errorf("%s, %s, %s's entry: %q, want %q", client, name, f.Place.Scope, got, want)
-				}
-				c := f.Wrap(program, Selection{}, h, newIDs(h)).Servers[0]
-				switch {
-				case i == 1 && v.Line.Argv != nil && (v.Jailed || v.Repair != nil) && c.Left == "": // wrap writes the words of an id in front
-					line, _ := clients.ParseWrapped(c.After)
-					if line.ID == "" || !slices.Equal(line.Flags, []string{"--id", line.ID}) || !slices.Equal(line.Argv, v.Line.Argv) || v.Repair != nil && line.Program != ours || (c.Repair != nil) != (v.Repair != nil) {
-						t.Errorf("%s, %s: %q becomes %q", client, name, c.Argv(), c.After)
-					}
-				case v.Repair != nil:
-					if rest := c.Argv()[len(v.Line.Launcher)+1:]; i == 0 || c.Left != "" || c.Repair == nil || c.Open || !slices.Equal(c.After, append([]string{ours}, rest...)) {
-						t.Errorf("%s, %s: %q becomes %q: left %q", client, name, c.Argv(), c.After, c.Left)
-					}
-				case v.Jailed:
-					if !strings.HasPrefix(c.Left, string(clients.Jailed)) && !(i == 1 && strings.HasPrefix(c.Left, "cannot be wrapped: ")) {
-						t.Errorf("%s, %s: wrap says %q", client, name, c.Left)
-					}
-				case got != "" && c.Left != string(v.Why):
-					t.Errorf("%s, %s: wrap says %q, want %q", client, name, c.Left, v.Why)
-				}
-				must(t, os.Remove(path))
-			}
+	for name, row := range testkit.Named[judged](t, "judged.txt") {
+		all := slices.Sorted(maps.Keys(places))
+		if some, _, is := strings.Cut(name, ": "); is {
+			all = strings.Fields(some)
 		}
-		for name, row := range testkit.Named[judged](t, "judged.txt") {
-			if only, _, some := strings.Cut(name, ": "); some {
-				if only == client {
-					judge(name, row)
+		for _, client := range all {
+			for i, root := range []string{h.Project, h.Home} {
+				what := fmt.Sprintf("%s, as %s in %s", name, client, filepath.Base(root))
+				path := filepath.Join(root, places[client][i])
+				write(t, path, `{"`+places[client][2]+`": {"a": {`+fill.Replace(row.entry)+`}}}`)
+				f := only(t, h, Selection{Files: []string{path}, Clients: []string{client}})
+				v, c := f.Judge(f.Entries[0], program, h), f.Wrap(program, Selection{}, h, newIDs(h)).Servers[0]
+				must(t, os.Remove(path))
+				why := string(v.Why)
+				if v.State == Jailed {
+					why = "yes"
 				}
-				continue
-			}
-			if row.project == "" && row.user != "" { // where the client starts it counts
-				row.project = map[string]string{"vscode": "starts a program in the project", "claude-code": "starts a program in the project", "crush": "starts a program in the project", "cursor": string(unknownDir)}[client]
-				if strings.Contains(row.entry, `"bin/`) && client != "cursor" {
-					row.project = "starts a program called mcp-jail that is not this one"
+				if want := [2]string{row.project, row.user}[i]; !strings.HasPrefix(why, want) || (want == "") != (why == "") {
+					t.Errorf("%s: %q, want %q", what, why, want)
+				}
+				if c.Left != "" && c.Left != string(v.Why) && !(v.State == Jailed && strings.HasPrefix(c.Left, string(clients.Jailed))) && !strings.HasPrefix(c.Left, "cannot be wrapped: ") {
+					t.Errorf("%s: %q, and wrap leaves it: %q", what, why, c.Left)
+				}
+				if i == 1 {
+					testkit.Equal(t, what+": wrap makes of it", becomes(c, ours), row.wrap)
+					testkit.Equal(t, what+": it is repaired", c.Repair != "", v.IsRepaired())
+				} else if v.IsWrapped() && c.Left == "" {
+					t.Errorf("%s: wrap makes %q of it", what, c.After)
 				}
 			}
-			if client != "vscode" && strings.Contains(row.entry, `"cwd"`) {
-				continue // the others know no cwd
-			}
-			judge(name, row)
 		}
 	}
+}
+
+// becomes says what wrap makes of an entry of the user's own.
+func becomes(c ServerChange, ours string) string {
+	was, wrapped := clients.ParseWrapped(c.Argv())
+	if !wrapped {
+		was.Argv = c.Argv()
+	}
+	is, _ := clients.ParseWrapped(c.After)
+	hasID := is.ID != "" && slices.Equal(is.Flags, []string{"--id", is.ID})
+	switch same := slices.Equal(is.Argv, was.Argv); {
+	case c.Left != "":
+		return ""
+	case same && hasID && is.Program == was.Program:
+		return "an id"
+	case same && hasID && is.Program == ours && len(is.Launcher) == 0:
+		return "this program, an id"
+	case same && slices.Equal(c.After, append([]string{ours}, c.Argv()[len(was.Launcher)+1:]...)):
+		return "this program"
+	}
+	return strings.Join(c.After, " ")
 }
 
 // TestFlagsOfProjects: each flag of run is one that a project's entry may have, or may not.
@@ -124,7 +124,7 @@ func TestJudgeOpen(t *testing.T) {
 		}
 		v := f.Judge(f.Entries[0], Program{Path: program}, h)
 		p := f.Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers[0]
-		if v.Open != open || p.Open != open || v.Why == "" || v.Jailed {
+		if v.State == Skipped != open || p.Open != open || v.Why == "" || v.State == Jailed {
 			t.Errorf("%s: %+v, and wrap says %v, want %v", entry, v, p.Open, open)
 		}
 	}

@@ -60,7 +60,7 @@ func TestCarried(t *testing.T) {
 		for i, e := range f.Entries {
 			v, said := f.Judge(e, ours, h), c.Servers[i].Left
 			if e.Server == "by hand" && left == "" { // it gets an id
-				if !v.Jailed || said != "" {
+				if v.State != Jailed || said != "" {
 					t.Errorf("%s, %s: left %q, and judged %+v", line, e.Server, said, v)
 				}
 				continue
@@ -68,7 +68,7 @@ func TestCarried(t *testing.T) {
 			if !strings.HasPrefix(said, left) || (said == "") != (left == "") {
 				t.Errorf("%s, %s: left %q, want %q", line, e.Server, said, left)
 			}
-			if v.Jailed || left != "" && (string(v.Why) != said || v.Unclear != (e.Server == "by hand")) {
+			if v.State == Jailed || left != "" && (string(v.Why) != said || v.IsUnclear() != (e.Server == "by hand")) {
 				t.Errorf("%s, %s: left %q, and judged %+v", line, e.Server, said, v)
 			}
 		}
@@ -208,11 +208,11 @@ func TestBesides(t *testing.T) {
 				f.add(reading{client: c, place: f.Place}, f.Path)
 			}
 			v := f.Judge(f.Entries[0], Program{Path: ours}, h)
-			got := map[bool]string{true: "no", false: "-"}[v.Open]
+			got := map[bool]string{true: "no", false: "-"}[v.State == Skipped]
 			switch {
-			case v.Jailed:
+			case v.State == Jailed:
 				got = "yes"
-			case v.Unclear:
+			case v.IsUnclear():
 				got = "?"
 			}
 			p := f.Wrap(Program{Path: ours}, Selection{}, h, newIDs(h)).Servers[0]
@@ -242,7 +242,7 @@ func TestServerLine(t *testing.T) {
 			f := files[0]
 			change := f.Wrap(Program{Path: program}, Selection{}, h, newIDs(h))
 			v, p := f.Judge(f.Entries[0], Program{Path: program}, h), change.Servers[0]
-			if !open || !v.Open || v.Jailed || p.Server != "mcp" || !strings.Contains(p.Left, "write it as an entry of mcpServers") {
+			if !open || v.State != Skipped || p.Server != "mcp" || !strings.Contains(p.Left, "write it as an entry of mcpServers") {
 				t.Errorf("%s: %s: %+v, server %s, left %q", path, value, v, p.Server, p.Left)
 			}
 		}
@@ -287,7 +287,7 @@ func TestLargeFiles(t *testing.T) {
 		_, err = change.Write(state, time.Now())
 		must(t, err)
 		f = only(t, h, Selection{Files: []string{path}})
-		if len(f.Entries) != 1 || !f.Judge(f.Entries[0], ours, h).Jailed {
+		if len(f.Entries) != 1 || f.Judge(f.Entries[0], ours, h).State != Jailed {
 			t.Errorf("%s: wrapped, it has %d entries", path, len(f.Entries))
 		}
 	}
@@ -351,7 +351,7 @@ func TestVariablesByLine(t *testing.T) {
 				if (left[variable] != "") != want {
 					t.Errorf("%s, %s, %s's file: left %q, want %v", line, variable, scope, left[variable], want)
 				}
-				if v := f.Judge(e, ours, h); string(v.Why) != left[variable] || v.Jailed || v.Open != (left[variable] != "") {
+				if v := f.Judge(e, ours, h); string(v.Why) != left[variable] || v.State == Jailed || v.State == Skipped != (left[variable] != "") {
 					t.Errorf("%s, %s, %s's file: left %q, and judged %q", line, variable, scope, left[variable], v.Why)
 				}
 				rows++
@@ -359,7 +359,7 @@ func TestVariablesByLine(t *testing.T) {
 			must(t, errors.Join(WriteFiles(configDir(h), []*Change{change}), os.WriteFile(path, change.After, 0o600)))
 			after := only(t, h, sel)
 			for _, e := range after.Entries {
-				if v := after.Judge(e, ours, h); v.Jailed != (left[e.Server] == "") {
+				if v := after.Judge(e, ours, h); v.State == Jailed != (left[e.Server] == "") {
 					t.Errorf("%s, %s, %s's file: left %q, and judged after wrap: %q", line, e.Server, scope, left[e.Server], v.Why)
 				}
 			}

@@ -44,9 +44,9 @@ func verdicts(t *testing.T, h clients.Host, sel Selection) (lines []string) {
 			v := f.Judge(e, Program{Path: ours(h)}, h)
 			said := "no: " + string(v.Why)
 			switch {
-			case v.Jailed:
+			case v.State == Jailed:
 				said = "yes"
-			case v.Unclear:
+			case v.IsUnclear():
 				said = "?: " + string(v.Why)
 			}
 			lines = append(lines, rel+" "+e.Server+" "+said)

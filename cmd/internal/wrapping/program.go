@@ -97,14 +97,14 @@ const otherWSL clients.Reason = "starts mcp-jail by wsl.exe in another Linux, fr
 // OnWindows reports whether the file is that of a client on a Windows of which this Linux shows the disk.
 func OnWindows(f *File) bool { return f.host.Mounted }
 
-// launched returns why it is unclear what a line starts that has words before mcp-jail, or "".
-func (j judge) launched(line clients.Wrapped) (clients.Reason, *Repair) {
+// launched returns how a line starts that has words before mcp-jail.
+func (j judge) launched(line clients.Wrapped) Verdict {
 	distribution, plain, isWSL := line.WSL()
 	switch {
 	case isWSL && OnWindows(j.file) && plain && distribution == meaning.Distribution():
-		return "", nil
+		return Verdict{State: Jailed}
 	case isWSL || OnWindows(j.file):
-		return otherWSL, nil
+		return Verdict{Why: otherWSL}
 	}
-	return repair(launched + " (" + clients.Reason(strings.Join(append(slices.Clone(line.Launcher), line.Program), " ")) + ")")
+	return j.mends(Stale, launched+" ("+clients.Reason(strings.Join(append(slices.Clone(line.Launcher), line.Program), " "))+")")
 }

@@ -14,14 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// A Repair is what wrap does to an entry of the user's own that starts a mcp-jail that is gone, or another
-// one: it puts this program there.
-type Repair struct {
-	Why  clients.Reason
-	Gone bool // that program does not exist
-}
-
-// Reasons to repair an entry.
+// Reasons to put this program into an entry of the user's own.
 const (
 	otherProgram clients.Reason = "starts a program called mcp-jail that is not this one"
 	ownProgram   clients.Reason = "starts a program in the project, which may become another one with the project"
@@ -29,22 +22,22 @@ const (
 	launched     clients.Reason = "starts mcp-jail through another program, which may take another version each time"
 )
 
-// start returns why an entry does not start this program, or "". The repair is nil if this program may
-// not be what the entry means.
-func (j judge) start(e Entry, line clients.Wrapped) (clients.Reason, *Repair) {
+// start returns whether an entry starts this program, or what else. It is unclear where this program may not be what the
+// entry means.
+func (j judge) start(e Entry, line clients.Wrapped) Verdict {
 	if len(line.Launcher) > 0 {
-		if why, mend := j.launched(line); why != "" {
-			return why, mend
+		if v := j.launched(line); v.State != Jailed {
+			return v
 		}
 	} else if OnWindows(j.file) {
-		return unknownStart, nil
+		return Verdict{Why: unknownStart}
 	}
 	if slices.Contains(append([]string{j.program.Path}, j.program.Also...), line.Program) && j.program.is(line.Program) {
-		return "", nil
+		return Verdict{State: Jailed}
 	}
 	path, known := j.file.replaced(line.Program, j.host)
 	if !known {
-		return unknownStart, nil
+		return Verdict{Why: unknownStart}
 	}
 	// An absolute path is as it is, one with a slash is relative to the start, a bare name is searched.
 	dir, dirKnown := j.directory(e)
@@ -52,24 +45,29 @@ func (j judge) start(e Entry, line clients.Wrapped) (clients.Reason, *Repair) {
 	case filepath.IsAbs(path):
 	case strings.ContainsAny(path, `/\`):
 		if !dirKnown {
-			return repair(unknownDir)
+			return j.mends(Stale, unknownDir)
 		}
-		why, mend := j.found(filepath.Join(dir, path))
-		if mend != nil && mend.Gone && !j.file.IsProject() {
-			return repair(unknownDir)
+		if v := j.found(filepath.Join(dir, path)); v.State != Gone {
+			return v
 		}
-		return why, mend
+		return j.mends(Stale, unknownDir)
 	default:
 		found, ok := j.search(e, path, dir)
 		if !ok {
-			return repair(otherProgram + ": no directory of PATH has it")
+			return j.mends(Stale, otherProgram+": no directory of PATH has it")
 		}
 		path = found
 	}
 	return j.found(path)
 }
 
-func repair(why clients.Reason) (clients.Reason, *Repair) { return why, &Repair{Why: why} }
+// mends returns a state of which wrap mends an entry of the user's own.
+func (j judge) mends(state State, why clients.Reason) Verdict {
+	if j.file.IsProject() {
+		state = Unclear
+	}
+	return Verdict{State: state, Why: why}
+}
 
 // directory returns where a client starts an entry, and whether that is known.
 func (j judge) directory(e Entry) (dir string, known bool) {
@@ -83,19 +81,18 @@ func (j judge) directory(e Entry) (dir string, known bool) {
 }
 
 // found says of the program that a client finds what start does.
-func (j judge) found(path string) (clients.Reason, *Repair) {
+func (j judge) found(path string) Verdict {
 	_, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
-		why := clients.Reason("starts " + path + ", which does not exist any more")
-		return why, &Repair{why, true}
+		return j.mends(Gone, clients.Reason("starts "+path+", which does not exist any more"))
 	case !j.program.is(path):
-		return repair(otherProgram + clients.Reason(" ("+path+"): which jail its server gets is not known"))
+		return j.mends(Stale, otherProgram+clients.Reason(" ("+path+"): which jail its server gets is not known"))
 	case j.file.IsProject() && j.host.Project != "" && slices.ContainsFunc(repository(j.host), func(dir string) bool { return hostfs.Within(j.host.OS, path, dir) }):
 		// It is this program now, and the next checkout may have another one there.
-		return repair(ownProgram)
+		return Verdict{Why: ownProgram}
 	}
-	return "", nil
+	return Verdict{State: Jailed}
 }
 
 // repository returns the directory of the project, and those above it that belong to its repository.

@@ -72,7 +72,7 @@ func (k *Chooser) Choose(c terminal.Console) (*target, error) {
 			}
 			return t, nil
 		}
-	} else if t.entry = s.EntryIn(x.Host.Dir); t.entry == nil || !t.entry.Verdict().Jailed {
+	} else if t.entry = s.EntryIn(x.Host.Dir); t.entry == nil || t.entry.Verdict().State != wrapping.Jailed {
 		if t.entry, err = s.JailedEntry(word); err != nil {
 			return nil, x.Untrusted(err)
 		}

@@ -57,15 +57,14 @@ func TestRandomGrants(t *testing.T) {
 		testkit.PlantBelow(t, e.host.Home, "other/x", ".ssh/k", "notes/granted/x")
 		for range 4 {
 			e.Reset()
-			must(t, e.use(""))
 			words := objects[random.IntN(len(objects))]
 			o := wordsOf(strings.Fields(words))[0]
-			was := e.now[""].target.Profile
+			was := e.was.policies[""].target.Profile
 			if _, err := e.Add("", o); err != nil || was == nil {
 				continue
 			}
 			done++
-			for _, fault := range beyond(was, e.now[""].target.Profile, o, e) {
+			for _, fault := range beyond(was, e.now.policies[""].target.Profile, o, e) {
 				t.Errorf("seed %d: %s: %s, with\n%s", seed, words, fault, rules)
 			}
 		}

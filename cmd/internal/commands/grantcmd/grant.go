@@ -73,18 +73,13 @@ mistake, or the server could not start with it.`
     mcp-jail grant github --remove --tool delete_repository`
 	cmd.Flags().BoolVar(&g.last, "last", false, "Allow what the last failure of the server needed")
 	cmd.Flags().BoolVar(&g.remove, "remove", false, "Take the flags away, in place of adding them")
-	cli.AddFlags(cmd, g.taken()...)
+	cli.AddFlags(cmd, slices.DeleteFunc(g.PolicyFlags.Flags(), func(f cmdline.Flag) bool { return f.Name == "name" || f.Name == "id" })...)
 	cli.AddFlags(cmd, cmdline.Flag{Name: "tool", Value: "NAME", Many: &g.tools, Usage: `Switch it on, or off with --remove. Beside rules: only for it`})
 	cmd.Flags().BoolVar(&g.perCall, "per-call", false, "Give each call a process of its own, or one to all with --remove")
 	cmd.Flags().BoolVar(&g.dryRun, "dry-run", false, "Show what would change, and change nothing")
 	cli.AddFlags(cmd, cli.FormatFlag(&g.format))
 	cmd.Flags().BoolVar(&g.yes, "yes", false, "Write the file without asking, for scripts")
 	return cmd
-}
-
-// taken returns the flags of mcp-jail run that grant takes.
-func (g *grantCmd) taken() []cmdline.Flag {
-	return slices.DeleteFunc(g.PolicyFlags.Flags(), func(f cmdline.Flag) bool { return f.Name == "name" || f.Name == "id" })
 }
 
 // check returns the error about flags that do not go together.
@@ -122,19 +117,16 @@ func (g *grantCmd) Run(c terminal.Console) error {
 		return err
 	}
 	e.remove = g.remove
-	before := string(e.before.Encode())
+	before := string(e.was.Encode())
+	how := How{Yes: g.yes, DryRun: g.dryRun, Named: g.last, By: "grant" + map[bool]string{true: " --last"}[g.last] + map[bool]string{true: " --remove"}[g.remove]}
 	defer func() {
 		files, _ := config.ServerFiles(e.host.ConfigDir)
-		changed := slices.ContainsFunc(files, func(f *config.ServerFile) bool { return f.Path == e.File.Path && string(f.Encode()) != before })
-		g.result = grantResult{e.Name, e.File.Path, changed, []string{}, cli.NonNil(e.left)}
-		for _, o := range e.asked {
-			g.result.Asked = append(g.result.Asked, change.AsTyped(o.Words()))
-		}
+		changed := slices.ContainsFunc(files, func(f *config.ServerFile) bool { return f.Path == e.now.Path && string(f.Encode()) != before })
+		g.result = grantResult{e.Name, e.now.Path, changed, cli.NonNil(typed(e.asked())), cli.NonNil(how.left)}
 		if e.setting != nil {
 			g.result.Asked = append(g.result.Asked, show.Spelled(e.setting.words))
 		}
 	}()
-	how := How{Yes: g.yes, DryRun: g.dryRun, Named: g.last, By: "grant" + map[bool]string{true: " --last"}[g.last] + map[bool]string{true: " --remove"}[g.remove]}
 	switch {
 	case g.perCall:
 		return e.setPerCall(c, how)
@@ -147,13 +139,10 @@ func (g *grantCmd) Run(c terminal.Console) error {
 	}
 	var wanted []change.Object
 	if g.last {
-		if e.isTable() { // it only prints, and asks nothing
-			how.Yes, how.DryRun = false, true
-		}
-		wanted, err = g.lastOf(c, e, &how)
-		how.DryRun = g.dryRun
+		how.choice, err = g.lastOf(c, e, how)
+		wanted = how.taken
 	} else if wanted, err = e.spelled(words); err == nil {
-		err = e.findVariables(g.tool, wanted)
+		e.files, e.notes, err = e.findVariables(g.tool, wanted)
 	}
 	if err == nil {
 		err = e.want(g.tool, wanted)
@@ -164,21 +153,18 @@ func (g *grantCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
-	return e.status(c)
+	return how.choice.status(c)
 }
 
 // want adds objects, and notes what the server has already.
 func (e *Edit) want(tool string, wanted []change.Object) error {
-	if err := e.use(tool); err != nil {
+	if t, err := e.tableOf(tool, wanted); err != nil {
 		return err
-	}
-	if t, err := e.tableOf(wanted); err != nil {
-		return err
-	} else if tool == "" && !e.was[""].target.Policy.Stateful && t.Access != nil {
+	} else if tool == "" && !e.policy().Stateful && t.Access != nil {
 		return terminal.UsageErrorf("each tool of %s has its own process and rules: name the tool with --tool TOOL; --tool '*' means all that have none of their own", show.Name(e.word))
 	}
 	for _, o := range wanted {
-		by, err := e.add(tool, o)
+		by, err := e.Add(tool, o)
 		if err != nil {
 			return err
 		}
@@ -203,7 +189,11 @@ func (e *Edit) spelled(typed []string) ([]change.Object, error) {
 	}
 	p := person{runtime.GOOS, e.host.Home, e.host.Dir}
 	for i, o := range objects {
-		if at := place(&objects[i]); at != nil {
+		at := &objects[i].Fs.Path
+		if o.Setting.Key == "workspace" {
+			at = &objects[i].Setting.Value
+		}
+		if *at != "" {
 			path, err := p.path(*at)
 			if err != nil {
 				return nil, terminal.UsageErrorf("%s", err)
@@ -216,17 +206,6 @@ func (e *Edit) spelled(typed []string) ([]change.Object, error) {
 		}
 	}
 	return objects, nil
-}
-
-// place returns where an object has its path, or nil.
-func place(o *change.Object) *string {
-	switch {
-	case o.Fs.Path != "":
-		return &o.Fs.Path
-	case o.Setting.Key == "workspace":
-		return &o.Setting.Value
-	}
-	return nil
 }
 
 // person is the user who types a path, in a directory of a system as in runtime.GOOS.

@@ -26,15 +26,34 @@ type lacked struct {
 	when  string // in brackets
 }
 
-// lastOf returns what the last failure of the server needed, without those that the user
-// does not want or must name. It says what was blocked.
-func (g *grantCmd) lastOf(c terminal.Console, e *Edit, how *How) (wanted []change.Object, err error) {
+// choice is what the user has chosen of what a failure lacked.
+type choice struct {
+	taken    []change.Object
+	left     []string // what is not granted, and why
+	agreed   bool     // to all that is taken, by name
+	question string   // about what is taken; "" is the usual one
+	beware   []string // what the user is to know of it
+}
+
+// status says what is left, and returns the exit status for that.
+func (ch choice) status(c terminal.Console) error {
+	for _, text := range ch.left {
+		c.Notef("%s %s", c.Paint(terminal.Yellow, "skipped:"), text)
+	}
+	if len(ch.left) > 0 {
+		return terminal.ReportedStatus(terminal.Failure)
+	}
+	return nil
+}
+
+// lastOf returns what the user takes of what the last failure of the server needed. It says what was blocked.
+func (g *grantCmd) lastOf(c terminal.Console, e *Edit, how How) (choice, error) {
 	r, err := e.lastFailure()
 	if err != nil {
-		return nil, err
+		return choice{}, err
 	}
-	if r, err = g.ofTool(e, r); err != nil {
-		return nil, err
+	if r, err = g.ofTool(e.base, r); err != nil {
+		return choice{}, err
 	}
 	decide(r, e.Propose)
 	last := r.Diagnoses[len(r.Diagnoses)-1]
@@ -42,31 +61,23 @@ func (g *grantCmd) lastOf(c terminal.Console, e *Edit, how *How) (wanted []chang
 	switch why := show.Line(last.Advised()); {
 	case len(items) > 0:
 	case last.Attribution == diagnostics.None && len(last.Hints) == 0:
-		return nil, fmt.Errorf("nothing was changed: the jail blocked nothing in the last failure of %s", show.Name(e.word))
+		return choice{}, fmt.Errorf("nothing was changed: the jail blocked nothing in the last failure of %s", show.Name(e.word))
 	case why == "":
-		return nil, fmt.Errorf("nothing was changed: no flag allows what the last failure of %s needed%s", show.Name(e.word), last.Explain.Reference())
+		return choice{}, fmt.Errorf("nothing was changed: no flag allows what the last failure of %s needed%s", show.Name(e.word), last.Explain.Reference())
 	default:
-		return nil, fmt.Errorf("nothing was changed: no flag allows what the last failure of %s needed. What helps: %s", show.Name(e.word), why)
-	}
-	if err := e.use(g.tool); err != nil {
-		return nil, err
+		return choice{}, fmt.Errorf("nothing was changed: no flag allows what the last failure of %s needed. What helps: %s", show.Name(e.word), why)
 	}
 	has := func(l lacked) bool { return l.Verdict() == change.Has } // told only where the server has all of it
 	if len(slices.DeleteFunc(slices.Clone(items), has)) > 0 {
 		items = slices.DeleteFunc(items, has)
 	}
-	how.agreed = true // until something is not asked for by name
-	for _, l := range items {
-		l.when = " (" + cli.DayText(time.Now(), r.Time) + ")"
-		yes, err := e.wants(c, l, how, len(items) == 1)
-		if err != nil {
-			return nil, err
-		}
-		if yes {
-			wanted = append(wanted, l.Object)
-		}
+	for i := range items {
+		items[i].when = " (" + cli.DayText(time.Now(), r.Time) + ")"
 	}
-	return wanted, nil
+	if e.isTable() { // it only prints, and asks nothing
+		how.Yes, how.DryRun = false, true
+	}
+	return e.choose(c, g.tool, items, how)
 }
 
 // Decide decides anew about what a record lacked, by what is true now. It reports whether mcp-jail grant can change the
@@ -86,13 +97,13 @@ func Decide(x *index.Index, word string, r diagnostics.Record) (can, allowed boo
 	}
 	for _, d := range r.Diagnoses {
 		for _, p := range d.Proposals() {
-			if p.Verdict() != change.Has {
+			if p.Verdict() != change.Has || e.takenAway(p.Tool, []change.Object{p.Object}) != "" {
 				return true, false
 			}
-			e.asked = append(e.asked, p.Object)
+			allowed = true
 		}
 	}
-	return true, len(e.asked) > 0 && e.takenAway(e.File) == ""
+	return true, allowed
 }
 
 // withoutFile returns what decides about a server whose policy is in a file that the user changes by hand. What the server
@@ -112,14 +123,14 @@ func decide(r diagnostics.Record, propose func(change.Want) change.Proposal) {
 
 // Propose decides about a change that the user has not typed.
 func (e *Edit) Propose(w change.Want) change.Proposal {
-	if e.was[""].target.Policy.Stateful {
+	if e.policy().Stateful {
 		w.Tool = ""
 	}
-	if err := e.use(w.Tool); err != nil {
+	now, err := e.now.of(w.Tool)
+	if err != nil {
 		return change.Proposal{Want: w} // the tool has no rules that could be read
 	}
-	now := e.now[w.Tool]
-	d := e.decider()
+	d := e.decider(now)
 	d.Load = func(f *config.ServerFile) (*session.Target, error) {
 		after, err := e.check(f, w.Tool)
 		if err != nil {
@@ -127,39 +138,34 @@ func (e *Edit) Propose(w change.Want) change.Proposal {
 		}
 		return after.target, cmp.Or(after.files, after.start)
 	}
-	p := d.Try(w, e.File, cmp.Or(now.files, now.start))
+	p := d.Try(w, e.File(), cmp.Or(now.files, now.start))
 	if p.Is(policy.WhyListing, policy.WhyNoRule) {
 		return p
 	}
-	if _, _, by, err := e.apply(w.Object); by != "" && err == nil {
+	if _, _, by, err := e.apply(now, w.Object); by != "" && err == nil {
 		return change.Nothing(w)
 	}
 	return p
 }
 
 // lastFailure returns the record of the last session of the server that has a failure.
-func (e *Edit) lastFailure() (r diagnostics.Record, err error) {
-	if r, err = records.Load(e.host, e.was[""].target.Policy.KeptName()); err != nil {
-		return r, fmt.Errorf("%s: %w", show.Name(e.Name), err)
+func (b *base) lastFailure() (r diagnostics.Record, err error) {
+	if r, err = records.Load(b.host, b.policy().KeptName()); err != nil {
+		return r, fmt.Errorf("%s: %w", show.Name(b.Name), err)
 	}
 	if r.Failed != nil {
 		r = *r.Failed
 	}
 	if len(r.Diagnoses) == 0 {
-		return r, fmt.Errorf("there is no failure of %s on record", show.Name(e.Name))
+		return r, fmt.Errorf("there is no failure of %s on record", show.Name(b.Name))
 	}
 	return r, nil
 }
 
-// notForAll is the error about a tool that its server calls "*": what is allowed to it would be for all others.
-func (e *Edit) notForAll() error {
-	return terminal.UsageErrorf("nothing was changed: a tool of %s is called *, and in a policy * means all tools without rules of their own. What they may all do, you can type:\n  %s --read PATH", show.Name(e.word), show.Typed("mcp-jail grant --tool '*'", e.word))
-}
-
 // ofTool returns a record with the failures of one process alone: each tool of a per-call server has
 // its own.
-func (g *grantCmd) ofTool(e *Edit, r diagnostics.Record) (diagnostics.Record, error) {
-	if e.was[""].target.Policy.Stateful {
+func (g *grantCmd) ofTool(b *base, r diagnostics.Record) (diagnostics.Record, error) {
+	if b.policy().Stateful {
 		return r, nil
 	}
 	var tools []string
@@ -169,93 +175,106 @@ func (g *grantCmd) ofTool(e *Edit, r diagnostics.Record) (diagnostics.Record, er
 		}
 	}
 	if g.tool == "" && len(tools) > 1 {
-		text := "several tools of " + show.Name(e.word) + " failed, and each has its own rules. Which one do you mean?"
+		text := "several tools of " + show.Name(b.word) + " failed, and each has its own rules. Which one do you mean?"
 		for _, tool := range tools {
-			text += "\n  " + commandOf(e.word, []string{"--last", "--tool", tool})
+			text += "\n  " + b.Command(tool, []string{"--last"})
 		}
 		return r, terminal.UsageErrorf("%s", text)
 	}
 	if g.tool = cmp.Or(g.tool, tools[0]); g.tool == config.AnyTool {
-		return r, e.notForAll()
+		return r, terminal.UsageErrorf("nothing was changed: a tool of %s is called *, and in a policy * means all tools without rules of their own. What they may all do, you can type:\n  %s --read PATH", show.Name(b.word), show.Typed("mcp-jail grant --tool '*'", b.word))
 	}
 	r.Diagnoses = slices.DeleteFunc(slices.Clone(r.Diagnoses), func(d diagnostics.Diagnosis) bool { return d.Tool != g.tool })
 	if len(r.Diagnoses) == 0 {
-		return r, fmt.Errorf("there is no failure of the tool %s of %s on record", show.Name(g.tool), show.Name(e.word))
+		return r, fmt.Errorf("there is no failure of the tool %s of %s on record", show.Name(g.tool), show.Name(b.word))
 	}
 	return r, nil
 }
 
 // lackedIn returns what the failures of a record lacked, each once.
 func lackedIn(r diagnostics.Record) (items []lacked) {
-	add := func(p change.Proposal, cause string) {
-		if at := slices.IndexFunc(items, func(i lacked) bool { return i.Object.Same(p.Object) }); at < 0 {
-			items = append(items, lacked{Proposal: p, cause: cause})
-		} else if p.Verdict() > items[at].Verdict() {
-			items[at] = lacked{Proposal: p, cause: cause}
-		}
-	}
 	for _, d := range r.Diagnoses {
-		for _, h := range d.Hints {
-			if !h.Proposal.IsZero() {
-				add(h.Proposal, h.Cause)
+		for _, h := range append(slices.Clone(d.Hints), diagnostics.Hint{Proposal: d.Longer, Cause: d.What}) {
+			at := slices.IndexFunc(items, func(i lacked) bool { return i.Object.Same(h.Proposal.Object) })
+			switch l := (lacked{Proposal: h.Proposal, cause: h.Cause}); {
+			case l.IsZero():
+			case at < 0:
+				items = append(items, l)
+			case l.Verdict() > items[at].Verdict():
+				items[at] = l
 			}
-		}
-		if !d.Longer.IsZero() {
-			add(d.Longer, d.What)
 		}
 	}
 	return items
 }
 
-// wants reports whether what a failure lacked is to be granted: what the jail recorded, and what the user agrees to by
-// name. Where it is the only one, the question comes with the change.
-func (e *Edit) wants(c terminal.Console, l lacked, how *How, only bool) (bool, error) {
-	words := l.Object.Words()
-	switch name := e.Short(l.Object.Name()); {
-	case l.Verdict() == change.Has:
-		return true, nil // nothing is written
-	case !l.IsOpen():
-		text := name + ": " + fullStop(cmp.Or(l.Refused(), "its policy cannot be read"))
+// choose asks about what failures lacked: the jail recorded it, or the user agrees to it by name. Where it is the only thing,
+// the question comes with the change.
+func (b *base) choose(c terminal.Console, tool string, items []lacked, how How) (ch choice, err error) {
+	ch.agreed = true // until something is not asked for by name
+	for _, l := range items {
+		d := b.judge(l)
+		name, words := b.Short(l.Object.Name()), l.Object.Words()
+		yes := true
+		switch {
+		case l.Verdict() == change.Has: // nothing is written
+		case d.refused != "":
+			ch.left, yes = append(ch.left, name+": "+d.refused), false
+		case l.Verdict() == change.Fine:
+			c.PrintText(d.why + "\n")
+			ch.agreed = false
+		case how.Yes || !how.DryRun && !c.Asks():
+			text := strings.TrimSpace(strings.ReplaceAll(d.why, "\n", " ") + " " + d.harm)
+			ch.left, yes = append(ch.left, name+". "+text+" To allow it:\n  "+b.Command(tool, words)), false
+		case how.DryRun || len(items) == 1:
+			c.PrintText(d.why + "\n")
+			ch.agreed, ch.question = false, Question(b.word, words)
+			if d.harm != "" {
+				ch.beware = append(ch.beware, d.harm)
+			}
+		default:
+			c.PrintText(strings.TrimSpace(d.why+"\n"+d.harm) + "\n")
+			if yes, err = cli.AskYes(c, Question(b.word, words), "nothing was changed"); err != nil {
+				return ch, err
+			}
+			if !yes {
+				ch.left = append(ch.left, name+": the answer was not yes")
+			}
+		}
+		if yes {
+			ch.taken = append(ch.taken, l.Object)
+		}
+	}
+	return ch, nil
+}
+
+// decision says what is decided about what a failure lacked, in words.
+type decision struct {
+	refused string // why no answer of the user allows it; "" if one does
+	why     string // how mcp-jail knows that it was lacked
+	harm    string // what it may do
+}
+
+func (b *base) judge(l lacked) (d decision) {
+	name := b.Short(l.Object.Name())
+	if !l.IsOpen() {
+		d.refused = fullStop(cmp.Or(l.Refused(), "its policy cannot be read"))
 		if l.Verdict() == change.Never && l.Source == change.Recorded { // a mere word of the server leads to no command for a key
-			text += " To allow it all the same, name it:\n  " + e.Command(l.Tool, e.Whole(l.Object).Words())
+			d.refused += " To allow it all the same, name it:\n  " + b.Command(l.Tool, b.Whole(l.Object).Words())
 		}
 		if l.Is(policy.WhyListing) {
-			text += " One process for all that it does has rules:\n  " + e.Command("", []string{"--remove", "--per-call"})
+			d.refused += " One process for all that it does has rules:\n  " + b.Command("", []string{"--remove", "--per-call"})
 		}
-		e.left = append(e.left, text)
-		return false, nil
+		return d
 	}
-	why := fullStop(show.Line(l.cause) + l.when)
+	d.why = fullStop(show.Line(l.cause) + l.when)
 	if l.Source != change.Recorded {
-		why = "mcp-jail did not see this refusal: it took " + e.Short(l.Object.Name()) + " from the server's error text.\nA dishonest server can write anything there."
+		d.why = "mcp-jail did not see this refusal: it took " + name + " from the server's error text.\nA dishonest server can write anything there."
 	}
-	harmful := ""
-	if because := l.Because(e.Short(l.Object.Name())); because != "" {
-		harmful = fullStop(show.Line(because))
+	if because := l.Because(name); because != "" {
+		d.harm = fullStop(show.Line(because))
 	}
-	question := Question(e.word, words)
-	switch {
-	case l.Verdict() == change.Fine:
-		c.PrintText(why + "\n")
-		how.agreed = false
-	case how.Yes || !how.DryRun && !c.Asks():
-		e.left = append(e.left, e.Short(l.Object.Name())+". "+strings.TrimSpace(strings.ReplaceAll(why, "\n", " ")+" "+harmful)+" To allow it:\n  "+e.Command(e.tool, words))
-		return false, nil
-	case how.DryRun || only:
-		c.PrintText(why + "\n")
-		how.agreed, how.asks = false, question
-		if harmful != "" {
-			how.why = append(how.why, harmful)
-		}
-	default:
-		c.PrintText(strings.TrimSpace(why+"\n"+harmful) + "\n")
-		yes, err := cli.AskYes(c, question, "nothing was changed")
-		if err == nil && !yes {
-			e.left = append(e.left, e.Short(l.Object.Name())+": the answer was not yes")
-		}
-		return yes, err
-	}
-	return true, nil
+	return d
 }
 
 // Verbs say what a flag lets a server do with its value.
@@ -276,12 +295,4 @@ func fullStop(text string) string {
 		text = strings.ToUpper(text[:1]) + text[1:]
 	}
 	return strings.TrimSuffix(text, ".") + "."
-}
-
-// Command returns the command line that grants something to a tool, or to the whole server, for a shell.
-func (e *Edit) Command(tool string, words []string) string {
-	if tool != "" {
-		words = append(words, "--tool", tool)
-	}
-	return commandOf(e.word, words)
 }

@@ -87,8 +87,8 @@ func (y *history) command(remove bool, flag string) {
 	out, err := os.Create(filepath.Join(y.h.Home, "said"))
 	must(y.t, err)
 	defer out.Close()
-	e := &Edit{server: &server{Name: f.Name, Key: f.ID, words: files[0].Words()}, word: "s", host: host, remove: remove}
-	must(y.t, e.begin())
+	e := editOf(y.t, &server{Name: f.Name, Key: f.ID, words: files[0].Words(), word: "s", host: host})
+	e.remove = remove
 	wanted, err := e.spelled(strings.SplitN(flag, " ", 2))
 	must(y.t, err)
 	if err = e.want("", wanted); err == nil {

@@ -25,14 +25,11 @@ type How struct {
 	DryRun bool   // not at all
 	By     string // the command, for the log
 	Named  bool   // the user has named or agreed to what may do harm
-	agreed bool   // the user has agreed to all of it
-	asks   string // the question; "" is the usual one
-	why    []string
+	choice        // of what a failure lacked
 }
 
 // Write shows the difference, asks, and writes the file.
 func (e *Edit) Write(c terminal.Console, how How) error {
-	whole := e.File
 	if e.isTable() || e.isLine() {
 		c.PrintText(show.Name(e.Name) + "  " + e.place + "\n")
 	}
@@ -42,64 +39,75 @@ func (e *Edit) Write(c terminal.Console, how How) error {
 	for _, n := range e.notes {
 		c.PrintText(n + "\n")
 	}
-	taken := e.takenAway(whole)
-	if taken != "" {
-		note(c, taken)
+	isTaken := false
+	for _, p := range e.parts {
+		if taken := e.takenAway(p.tool, p.asked); taken != "" {
+			isTaken = true
+			note(c, taken)
+		}
 	}
-	if string(whole.Encode()) == string(e.before.Encode()) {
-		if taken == "" && len(e.left) == 0 && !e.remove {
-			return e.nothing(c, how)
+	if string(e.now.Encode()) == string(e.was.Encode()) {
+		switch {
+		case isTaken || len(how.left) > 0 || e.remove:
+		case e.kept != nil && how.isTyped(c): // the server runs under an earlier policy
+			c.PrintText("Nothing to change. ")
+			return e.offer(c, false)
+		default:
+			c.PrintText("Nothing to change. " + e.nextStart() + "\n")
 		}
 		return nil
 	}
-	can := how.why
+	can := how.beware
 	var apart []string
+	e.now = e.now.with(e.File()) // as this machine is now
 	for _, p := range e.parts {
-		then, more, err := e.show(c, p, whole, how.Named)
+		if len(p.added) == 0 {
+			continue
+		}
+		then, more, err := e.show(c, p, how.Named)
 		if err != nil {
 			return err
 		}
 		can, apart = append(then, can...), append(more, apart...)
 	}
-	e.File = whole
 	return e.finish(c, how, can, apart)
 }
 
 // finish says what comes of the change, asks, and writes the file. What apart says is asked for by itself.
-func (e *Edit) finish(c terminal.Console, how How, can, apart []string) (err error) {
+func (e *Edit) finish(c terminal.Console, how How, can, apart []string) error {
 	switch {
-	case string(e.File.Encode()) == string(e.before.Encode()):
+	case string(e.now.Encode()) == string(e.was.Encode()):
 		c.PrintText("Nothing to change.\n")
 		return nil
 	case e.isTable():
 		return e.writeOut(c, how, append(can, apart...))
 	}
-	can = append(can, "This is saved in "+e.Short(e.File.Path)+".")
-	if e.setting == nil {
-		can = append(can, e.sayRunning(c, how)...)
+	can = append(can, "This is saved in "+e.Short(e.now.Path)+".")
+	if e.setting == nil && e.runs && how.isTyped(c) {
+		can = append(can, e.sayRunning(c))
 	}
 	c.Printf("\n%s\n\n", terminal.Hang("", "", strings.Join(can, " "), c.TextColumns()))
 	if how.DryRun {
 		c.Printf("Nothing was changed (--dry-run).\n")
 		return nil
 	}
-	if e.shown, err = e.decided(); err != nil {
+	shown, err := e.decided()
+	if err != nil {
 		return err
 	}
 	if err := e.confirm(c, how, apart); err != nil {
 		return err
 	}
-	return e.commit(c, how.By)
+	return e.commit(c, how, shown)
 }
 
 // show shows what the grants to one tool change, rule by rule. It returns what the server can do then, and what is to be
 // asked for apart.
-func (e *Edit) show(c terminal.Console, p part, whole *config.ServerFile, named bool) (can, apart []string, err error) {
-	e.File, e.now = whole, map[string]*checked{}
-	if err := e.use(p.tool); err != nil {
+func (e *Edit) show(c terminal.Console, p *part, named bool) (can, apart []string, err error) {
+	before, after, err := e.both(p.tool)
+	if err != nil {
 		return nil, nil, err
 	}
-	before, after := e.was[p.tool], e.now[p.tool]
 	warnings, err := after.since(before)
 	if err != nil {
 		return nil, nil, err
@@ -112,14 +120,15 @@ func (e *Edit) show(c terminal.Console, p part, whole *config.ServerFile, named 
 		c.PrintText(fmt.Sprintf("\n  for the tool %s:\n", show.InSentence(p.tool)))
 	}
 	rest := e.rest(before, after)
-	c.PrintText("\n" + table80(e.rows(p.objects, before, after, rest)))
+	c.PrintText("\n" + table80(e.rows(p.added, before, after, rest)))
 	for _, w := range warnings {
 		note(c, w)
 	}
 	if e.remove {
-		return nil, e.givenBack(p.objects, rest), nil
+		back, err := e.givenBack(p, rest)
+		return nil, back, err
 	}
-	proposals := e.proposals(p.objects)
+	proposals := e.proposals(before, after, p.added)
 	var texts []change.Text
 	for _, p := range proposals {
 		texts = append(texts, p.Text(e.Short))
@@ -141,7 +150,7 @@ func (e *Edit) rows(objects []change.Object, before, after *checked, rest []conf
 	if known {
 		rows = change.Rows(was, is)
 	}
-	within := e.decider().Within
+	within := e.decider(before).Within
 	has := func(o change.Object) bool {
 		return slices.ContainsFunc(rows, func(r change.Row) bool { return o.Has(r, within) })
 	}
@@ -158,7 +167,9 @@ func (e *Edit) rows(objects []change.Object, before, after *checked, rest []conf
 			rows = append(rows, row)
 		}
 	}
-	all = change.Table(rows, e.shortReal)
+	all = change.Table(rows, func(path string) string { // without links
+		return (person{e.host.OS, session.ResolveLinks(e.host.Home), e.host.Dir}).short(path, "")
+	})
 	for _, o := range objects {
 		if o.Fs.Deny != 0 && !has(o) {
 			now := map[bool]string{true: "yes", false: "no"}
@@ -169,11 +180,6 @@ func (e *Edit) rows(objects []change.Object, before, after *checked, rest []conf
 		all = append(all, [3]string{show.Line(ch.Text)})
 	}
 	return all
-}
-
-// shortReal returns a path without links for people.
-func (e *Edit) shortReal(path string) string {
-	return (person{e.host.OS, session.ResolveLinks(e.host.Home), e.host.Dir}).short(path, "")
 }
 
 // table80 writes rows in columns.
@@ -196,45 +202,44 @@ func table80(rows [][3]string) string {
 }
 
 // rest returns what differs between two policies beside what a server may reach.
-func (e *Edit) rest(before, after *checked) []config.Change {
+func (b *base) rest(before, after *checked) []config.Change {
 	was, is := *before.target.Policy, *after.target.Policy
 	was.Stateful = is.Stateful         // --per-call says it
 	if was.Workspace != is.Workspace { // a name for that of a server without one
 		const started = "where its client starts it"
-		was.Workspace, is.Workspace = cmp.Or(e.Short(was.Workspace), started), cmp.Or(e.Short(is.Workspace), started)
+		was.Workspace, is.Workspace = cmp.Or(b.Short(was.Workspace), started), cmp.Or(b.Short(is.Workspace), started)
 	}
 	return config.Compare(&was, &is)
 }
 
 // givenBack returns what --remove gives back to the server. Where its client starts it may not be known, so a denial counts
 // whatever it holds.
-func (e *Edit) givenBack(objects []change.Object, rest []config.Change) (all []string) {
+func (e *Edit) givenBack(p *part, rest []config.Change) (all []string, err error) {
 	const text = "it gets back what a rule took away: "
-	for _, o := range objects {
-		if e.remove && o.Fs.Deny != 0 {
+	for _, o := range p.added {
+		if o.Fs.Deny != 0 {
 			all = append(all, text+o.Fs.Path)
 		}
 	}
+	table, err := e.tableOf(p.tool, p.added)
 	for _, ch := range rest {
-		if e.remove && ch.Loosens && e.grants.Table.Settings.HasLimits() {
+		if err == nil && ch.Loosens && table.Settings.HasLimits() {
 			all = append(all, text+ch.Text)
 		}
 	}
-	return all
+	return all, err
 }
 
 // proposals decides about objects that the user typed, or has agreed to by name.
-func (e *Edit) proposals(objects []change.Object) (all []change.Proposal) {
-	d := e.decider()
-	d.Was = e.was[e.tool].target
+func (b *base) proposals(before, after *checked, objects []change.Object) (all []change.Proposal) {
 	for _, o := range change.Merge(objects) {
-		all = append(all, d.Decide(change.Want{Source: change.Typed, Object: o}, e.now[e.tool].target))
+		all = append(all, b.decider(before).Decide(change.Want{Source: change.Typed, Object: o}, after.target))
 	}
 	return all
 }
 
 // judged returns what the user should know of proposals, and what he is to be asked for apart.
-func (e *Edit) judged(proposals []change.Proposal, named bool) (beware, apart []string) {
+func (b *base) judged(proposals []change.Proposal, named bool) (beware, apart []string) {
 	for _, p := range proposals {
 		isLift := func(r policy.Reason) bool { return r.Kind == policy.WhyLifts }
 		if named && !slices.ContainsFunc(p.Reasons, isLift) { // what it lifts was not known then
@@ -242,7 +247,7 @@ func (e *Edit) judged(proposals []change.Proposal, named bool) (beware, apart []
 		}
 		text, names := p.Because(p.Object.Name()), ""
 		if p.Object.Fs.Path != "" {
-			names = namesIn(e.At(p.Object.Fs.Path))
+			names = namesIn(b.At(p.Object.Fs.Path))
 		}
 		switch v := p.Verdict(); {
 		case v <= change.Apart && names != "":
@@ -281,7 +286,8 @@ func (e *Edit) confirm(c terminal.Console, how How, apart []string) error {
 			return err
 		}
 	}
-	if how.Yes || how.agreed || len(apart) > 0 && len(e.asked) == 1 && e.asked[0].Setting.Key != "preset" && how.asks == "" {
+	asked := e.asked()
+	if how.Yes || how.agreed || len(apart) > 0 && len(asked) == 1 && asked[0].Setting.Key != "preset" && how.question == "" {
 		return nil
 	}
 	question := "Allow it?"
@@ -290,16 +296,16 @@ func (e *Edit) confirm(c terminal.Console, how How, apart []string) error {
 		question = "Do this?"
 	case e.remove:
 		question = "Take it back?"
-	case e.asked[0].Fs.Deny != 0 && len(e.asked) == 1:
+	case asked[0].Fs.Deny != 0 && len(asked) == 1:
 		question = "Hide it from " + show.Name(e.word) + "?"
 	}
-	return cli.Confirm(context.Background(), c, cmp.Or(how.asks, question))
+	return cli.Confirm(context.Background(), c, cmp.Or(how.question, question))
 }
 
-// commit writes the file of the server.
-func (e *Edit) commit(c terminal.Console, by string) error {
+// commit writes the file of the server. shown is what was decided when the change was shown.
+func (e *Edit) commit(c terminal.Console, how How, shown []string) error {
 	err := config.ChangeServers(e.host.ConfigDir, func(files []*config.ServerFile, broken []error) ([]*config.ServerFile, error) {
-		changed, err := e.rebuild()
+		changed, err := e.rebuild(shown)
 		if err != nil {
 			return nil, err
 		}
@@ -311,9 +317,7 @@ func (e *Edit) commit(c terminal.Console, by string) error {
 	}
 	var words []string
 	for _, p := range e.parts {
-		for _, o := range p.objects {
-			words = append(words, change.AsTyped(o.Words()))
-		}
+		words = append(words, typed(p.added)...)
 	}
 	done := "Allowed."
 	switch {
@@ -322,25 +326,33 @@ func (e *Edit) commit(c terminal.Console, by string) error {
 	case e.remove:
 		done = "Taken back."
 	}
-	session.LogGrant(c, e.host, e.was[""].target.Policy, by, e.remove, words)
-	c.PrintText(e.takesEffect(c, c.Paint(terminal.Green, done)+" ") + "\n")
+	session.LogGrant(c, e.host, e.policy(), how.By, e.remove, words)
+	c.PrintText(e.takesEffect(c, how, c.Paint(terminal.Green, done)+" ") + "\n")
 	return nil
 }
 
+// typed returns objects as a user types them.
+func typed(objects []change.Object) (words []string) {
+	for _, o := range objects {
+		words = append(words, change.AsTyped(o.Words()))
+	}
+	return words
+}
+
 // nextStart says what the user does so that the policy holds.
-func (e *Edit) nextStart() string {
-	if !e.was[""].target.Policy.Stateful {
+func (b *base) nextStart() string {
+	if !b.policy().Stateful {
 		return "The next call of a tool has it."
 	}
-	return e.nextSession()
+	return b.nextSession()
 }
 
 // nextSession says how a session of the server begins in which a change holds.
-func (e *Edit) nextSession() string {
-	who := show.Name(e.word)
+func (b *base) nextSession() string {
+	who := show.Name(b.word)
 	var in []string
-	for i, client := range e.starters {
-		if client.Reload != "" && !slices.ContainsFunc(e.starters[:i], func(o clients.Client) bool { return o.Name == client.Name }) {
+	for i, client := range b.starters {
+		if client.Reload != "" && !slices.ContainsFunc(b.starters[:i], func(o clients.Client) bool { return o.Name == client.Name }) {
 			in = append(in, client.Title+": "+client.Reload)
 		}
 	}
@@ -353,13 +365,19 @@ func (e *Edit) nextSession() string {
 	return "Restart " + who + ":\n  " + strings.Join(in, "\n  ")
 }
 
-// status says what was skipped, and returns the exit status for that.
-func (e *Edit) status(c terminal.Console) error {
-	for _, text := range e.left {
-		c.Notef("%s %s", c.Paint(terminal.Yellow, "skipped:"), text)
+// writeOut prints what the user is to write into the table of a server. can says what comes of it.
+func (e *Edit) writeOut(c terminal.Console, how How, can []string) error {
+	more, gone := e.now.Server.Since(e.was.Server)
+	text := "mcp-jail does not change a table that you wrote. Write this into [servers." + show.Key(e.Key) + "], at " + e.Short(e.was.Server.Where)
+	for i, place := range gone {
+		text += map[bool]string{true: ", in place of what is at ", false: " and "}[i == 0] + e.Short(place)
 	}
-	if len(e.left) > 0 {
-		return terminal.ReportedStatus(terminal.Failure)
+	c.Printf("\n%s\n\n", terminal.Hang("", "", strings.Join(append(can, text+":"), " "), c.TextColumns()))
+	for line := range strings.SplitSeq(more.Rules(e.Key), "\n") {
+		c.PrintText(strings.TrimRight("  "+line, " ") + "\n")
 	}
-	return nil
+	if how.DryRun {
+		return nil
+	}
+	return terminal.ReportedStatus(terminal.Failure)
 }

@@ -39,9 +39,16 @@ func newEdit(t *testing.T, lines string) *Edit {
 	testkit.WriteFile(t, filepath.Join(home, ".config/mcp-jail/servers/x.toml"), "[servers.x]\nid = \"x-4k7q2m9x3vt5\"\ncommand = \"/bin/true\"\n"+lines)
 	host, err := hostfs.LocalHost()
 	must(t, err)
-	e := &Edit{server: &server{Name: "x", Key: "x-4k7q2m9x3vt5", words: []string{"/bin/true"}}, word: "x", host: host}
-	must(t, e.begin())
-	must(t, e.use(""))
+	return editOf(t, &server{Name: "x", Key: "x-4k7q2m9x3vt5", words: []string{"/bin/true"}, word: "x", host: host})
+}
+
+// editOf returns the change of a server.
+func editOf(t *testing.T, s *server) *Edit {
+	t.Helper()
+	b, err := s.read()
+	must(t, err)
+	e := &Edit{base: b}
+	e.Reset()
 	return e
 }
 
@@ -103,10 +110,10 @@ func TestWants(t *testing.T) {
 			{"--yes without a terminal", true, false, "", false}, {"--yes at a terminal", true, true, "y\n", false}, {"no terminal", false, false, "", false},
 			{"y", false, true, "y\n", true}, {"n", false, true, "n\n", false}, {"Enter", false, true, "\n", false},
 		} {
-			said, kept := answered(t, e, lacked{Proposal: p, cause: "because"}, run.yes, run.terminal, run.answer)
+			said, ch := answered(t, e, lacked{Proposal: p, cause: "because"}, run.yes, run.terminal, run.answer)
 			want := c.want == "taken" || c.want == "asked" && run.takes
-			if kept != want || (len(e.left) > 0) == want {
-				t.Errorf("%s, source %d, with %s: taken %v, left %q; want %s", c.flag, c.from, run.name, kept, e.left, c.want)
+			if (len(ch.taken) == 2) != want || (len(ch.left) > 0) == want {
+				t.Errorf("%s, source %d, with %s: taken %v, left %q; want %s", c.flag, c.from, run.name, ch.taken, ch.left, c.want)
 			}
 			if asks := strings.Contains(said, "[y/N]"); asks != (c.want == "asked" && !run.yes && run.terminal) {
 				t.Errorf("%s, source %d, with %s: it says %q", c.flag, c.from, run.name, said)
@@ -118,8 +125,8 @@ func TestWants(t *testing.T) {
 	}
 }
 
-// answered returns what wants says on a terminal or elsewhere, and whether it takes a flag.
-func answered(t *testing.T, e *Edit, l lacked, yes, tty bool, answer string) (said string, kept bool) {
+// answered returns what is said and chosen of what a failure lacked, beside what the server has, on a terminal or elsewhere.
+func answered(t *testing.T, e *Edit, l lacked, yes, tty bool, answer string) (said string, ch choice) {
 	t.Helper()
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	must(t, err)
@@ -134,12 +141,11 @@ func answered(t *testing.T, e *Edit, l lacked, yes, tty bool, answer string) (sa
 		must(t, err)
 		c = terminal.New(program, program, out)
 	}
-	e.left = nil
-	kept, err = e.wants(c, l, &How{Yes: yes}, false)
+	ch, err = e.choose(c, "", []lacked{l, {Proposal: change.Nothing(change.Want{})}}, How{Yes: yes})
 	must(t, err)
 	text, err := os.ReadFile(out.Name())
 	must(t, err)
-	return string(text), kept
+	return string(text), ch
 }
 
 // haveOthers gives the change other servers, which never were.
@@ -171,11 +177,11 @@ func TestTyped(t *testing.T) {
 		"--net part.test": "", "--net a.part.test": "a part of a.part.test so far (GET)", "--net *.test": "a part of *.part.test so far (GET)",
 	} {
 		e.Reset()
-		e.asked = nil
 		wanted := wordsOf(strings.Fields(words))
 		must(t, e.want("", wanted))
-		must(t, e.use(""))
-		_, apart := e.judged(e.proposals(wanted), false)
+		before, after, err := e.both("")
+		must(t, err)
+		_, apart := e.judged(e.proposals(before, after, wanted), false)
 		if got := strings.Join(apart, "\n"); !strings.Contains(got, want) || (got == "") != (want == "") {
 			t.Errorf("%s: %q, want %q", words, got, want)
 		}
@@ -199,19 +205,18 @@ func TestMeanwhile(t *testing.T) {
 		testkit.PlantBelow(t, e.host.Home, "other/x")
 		must(t, os.Symlink("../repo", filepath.Join(e.host.Home, "notes/link")))
 		must(t, e.want("", wordsOf(strings.Fields(c.words))))
-		var err error
-		e.shown, err = e.decided()
+		shown, err := e.decided()
 		must(t, err)
 		out, err := exec.Command("sh", "-c", c.do).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s: %v, %s", name, err, out)
 		}
-		before := testkit.ReadFile(t, e.before.Path)
+		before := testkit.ReadFile(t, e.was.Path)
 		console, err := os.Create(filepath.Join(t.TempDir(), "out"))
 		must(t, err)
-		err = e.commit(terminal.New(console, console, console), "grant")
+		err = e.commit(terminal.New(console, console, console), How{By: "grant"}, shown)
 		must(t, console.Close())
-		text := testkit.ReadFile(t, e.before.Path)
+		text := testkit.ReadFile(t, e.was.Path)
 		if (err != nil) != (c.want == "") || (text == before) != (c.want == "" || name == "the same rule") || !strings.Contains(text, c.want) {
 			t.Errorf("%s: %v\n%s", name, err, text)
 		}
@@ -231,7 +236,7 @@ func TestOfTool(t *testing.T) {
 		for _, tool := range strings.Fields(c.failed) {
 			r.Diagnoses = append(r.Diagnoses, diagnostics.Diagnosis{Tool: tool})
 		}
-		got, err := g.ofTool(e, r)
+		got, err := g.ofTool(e.base, r)
 		if c.wantsError != "" {
 			if err == nil || !strings.Contains(err.Error(), c.wantsError) {
 				t.Errorf("%+v: %v", c, err)
@@ -267,7 +272,7 @@ func TestGranted(t *testing.T) {
 		{"", "--home real", false}, {"", "--inbound 80", false}, {"", "--deny ~/notes", false},
 	} {
 		e := newEdit(t, c.lines)
-		_, _, by, err := e.apply(wordsOf(strings.Fields(c.flag))[0])
+		_, _, by, err := e.apply(e.was.policies[""], wordsOf(strings.Fields(c.flag))[0])
 		if err != nil || (by != "") != c.want {
 			t.Errorf("%q grants %s by %q, %v; want %v", c.lines, c.flag, by, err, c.want)
 		}
@@ -277,10 +282,9 @@ func TestGranted(t *testing.T) {
 // TestNarrower: a wider grant takes the place of narrower ones, but not of those that give what it does not.
 func TestNarrower(t *testing.T) {
 	e := newEdit(t, granted+"[[servers.x.access.fs]]\npath = \"~/.ssh\"\nread = true\n")
-	var err error
-	e.grants.Table, err = session.TableOf([]string{"--read", "~/"})
+	table, err := session.TableOf([]string{"--read", "~/"})
 	must(t, err)
-	file, _, err := e.with()
+	file, _, err := e.with(e.was.policies[""], table)
 	must(t, err)
 	var paths []string
 	for _, r := range file.Server.Access.Fs {
@@ -309,14 +313,14 @@ func TestExact(t *testing.T) {
 			s.Access.Fs = []policy.FsRule{{Path: "~/notes/granted", Deny: policy.AllRights}}
 		}, true},
 	} {
-		file, err := e.before.Checked()
+		file, err := e.was.Checked()
 		must(t, err)
 		c.edit(file.Server)
 		file, err = file.Checked()
 		must(t, err)
 		after, err := e.check(file, "")
 		must(t, err)
-		if err := e.decider().Exact(after.target, change.Path("~/notes", policy.Read)); (err != nil) != c.refused {
+		if err := e.decider(e.was.policies[""]).Exact(after.target, change.Path("~/notes", policy.Read)); (err != nil) != c.refused {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

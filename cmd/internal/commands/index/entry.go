@@ -115,14 +115,14 @@ func (s *Server) JailedEntry(word string) (*Entry, error) {
 func (e *Entry) whyOpen() string {
 	wrap := show.Typed("mcp-jail wrap --server", e.Server)
 	switch v := e.Verdict(); {
-	case v.Unclear && v.Repair != nil:
+	case v.IsRepaired():
 		return strings.TrimSpace(WhyUnclear(v, e.home)) + ". To put this mcp-jail there:  " + wrap
-	case v.Unclear:
+	case v.IsUnclear():
 		return strings.TrimSpace(WhyUnclear(v, e.home))
-	case !v.Jailed && v.Why != "":
-		return "starts without a jail, and can reach what you can: it " + show.Line(string(v.Why))
-	case !v.Jailed:
+	case v.State == wrapping.Unjailed:
 		return "starts without a jail, and can reach what you can: put mcp-jail in front first, with  " + wrap
+	case v.State != wrapping.Jailed:
+		return "starts without a jail, and can reach what you can: it " + show.Line(string(v.Why))
 	case e.err != nil:
 		return "cannot start: " + e.err.Error()
 	}
@@ -133,7 +133,7 @@ func (e *Entry) whyOpen() string {
 // this jail.
 func (s *Server) Unclear() (said []string) {
 	for _, e := range s.Entries {
-		if e.Verdict().Unclear {
+		if e.Verdict().IsUnclear() {
 			said = append(said, fmt.Sprintf("%s of %s (%s) %s", show.Name(e.Server), e.File.Client.Title, e.Place(), e.whyOpen()))
 		}
 	}
@@ -144,7 +144,7 @@ func (s *Server) Unclear() (said []string) {
 // continues one that begins with its name.
 func WhyUnclear(v wrapping.Verdict, home string) string {
 	text := " may start without this jail: it "
-	if v.Repair != nil && v.Repair.Gone {
+	if v.State == wrapping.Gone {
 		text = " cannot start: it "
 	}
 	return text + show.Line(terminal.ShortHome(string(v.Why), home))

@@ -402,7 +402,7 @@ func (s *Server) IsDeclared() bool { return s.Table != nil || len(s.Entries) > 0
 // EntryByName returns the entry of the user's own that starts a server of the configuration by its name; nil for none.
 func (s *Server) EntryByName() *Entry {
 	for _, e := range s.Entries {
-		if !e.File.IsProject() && e.Verdict().Jailed && e.line.Argv == nil {
+		if !e.File.IsProject() && e.Verdict().State == wrapping.Jailed && e.line.Argv == nil {
 			return e
 		}
 	}

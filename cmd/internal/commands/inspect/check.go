@@ -193,7 +193,7 @@ func (r *checkReport) addIndex(server string, axes []policy.Axis, waive []string
 			r.addTable(s, cfg, axes)
 		case err == nil:
 			r.addEntry(s.Name, e, waive)
-		case slices.ContainsFunc(s.Entries, func(e *index.Entry) bool { return e.Verdict().Jailed || e.Verdict().Unclear }):
+		case slices.ContainsFunc(s.Entries, func(e *index.Entry) bool { return e.Verdict().IsWrapped() }):
 			r.Servers = append(r.Servers, serverReport{Server: s.Name, Place: s.Place(), Errors: []string{err.Error()}})
 		case server != "":
 			return err // it starts without a jail

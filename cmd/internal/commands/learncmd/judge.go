@@ -166,7 +166,7 @@ func (l *loop) ask(g *grant, beware string) (yes bool, err error) {
 
 // stateful reports whether one process serves all calls.
 func (l *loop) stateful() bool {
-	s := l.edit.File.Server
+	s := l.edit.File().Server
 	return s.Stateful == nil || *s.Stateful
 }
 

@@ -117,7 +117,8 @@ func (l *loop) add(g *grant) (isNew bool, err error) {
 			return false, err
 		}
 	}
-	return l.edit.Add(g.tool, g.Object)
+	by, err := l.edit.Add(g.tool, g.Object)
+	return by == "", err
 }
 
 // say tells of one try in a line.

@@ -97,7 +97,7 @@ func (l *loop) target() (*session.Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := session.LoadWith(l.edit.File, flags.ConfigFlags, flags.PolicyFlags, flags.Server, "", server)
+	t, err := session.LoadWith(l.edit.File(), flags.ConfigFlags, flags.PolicyFlags, flags.Server, "", server)
 	if err == nil {
 		err = t.Resolve()
 	}

@@ -132,22 +132,22 @@ func (s *statusCmd) named(x *index.Index, all []*row, of map[*row]*index.Server)
 func entryRow(x *index.Index, e *index.Entry, of *index.Server, here index.GapNeed) *row {
 	f, v := e.File, e.Verdict()
 	r := &row{Name: nameOf(e, of), Called: e.Server, Client: f.Client.Name, File: f.Path, Project: e.For, Command: terminal.ShownWords(e.Argv()), Windows: wrapping.OnWindows(f), Granted: e.Brings(), title: f.Client.Title}
-	switch {
-	case v.Jailed:
+	switch v.State {
+	case wrapping.Jailed:
 		r.Jail = inJail
-	case v.Unclear:
-		r.Jail, r.Why, r.Wrap = unclear, index.WhyUnclear(v, x.Host.Home), v.Repair != nil
-	case v.Why == "":
+	case wrapping.Unjailed:
 		r.Jail, r.Wrap = noJail, true
-	case v.Open:
+	case wrapping.Skipped:
 		r.Jail, r.Why = noJail, string(v.Why)
-	default:
+	case wrapping.Inactive:
 		r.Jail, r.Why = nothing, string(v.Why)
+	default:
+		r.Jail, r.Why, r.Wrap = unclear, index.WhyUnclear(v, x.Host.Home), v.IsRepaired()
 	}
-	if e.Left == clients.Remote && !v.Open {
+	if e.Left == clients.Remote && v.State != wrapping.Skipped {
 		r.own = "a URL"
 	}
-	if !v.Jailed && !v.Unclear {
+	if !v.IsWrapped() {
 		r.setVersion(x, of)
 		r.Version = "" // without the jail its launcher takes the newest
 		return r
@@ -165,7 +165,7 @@ func entryRow(x *index.Index, e *index.Entry, of *index.Server, here index.GapNe
 	}
 	r.Waived = index.HasWaivers(of.File, w)
 	r.Lacks = index.WithoutAxes(here.Waivers(r.Waived), r.Waived)
-	if v.Jailed && slices.ContainsFunc(here.Waivers(nil), func(a policy.Axis) bool { return slices.Contains(r.Waived, a) }) {
+	if v.State == wrapping.Jailed && slices.ContainsFunc(here.Waivers(nil), func(a policy.Axis) bool { return slices.Contains(r.Waived, a) }) {
 		r.Jail = weaker
 	}
 	switch err := startError(x, of, f, e.Entry, w); {
@@ -186,7 +186,7 @@ func entryRow(x *index.Index, e *index.Entry, of *index.Server, here index.GapNe
 
 // nameOf returns the name of a server. One that this mcp-jail does not start has none but what its client calls it.
 func nameOf(e *index.Entry, of *index.Server) string {
-	if of.File == nil && (of.Key == "" || !e.Verdict().Jailed) {
+	if of.File == nil && (of.Key == "" || e.Verdict().State != wrapping.Jailed) {
 		return e.Server
 	}
 	return of.Name

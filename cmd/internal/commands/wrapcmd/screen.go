@@ -154,8 +154,8 @@ func reach(s wrapping.ServerChange, home string) string {
 		own := s
 		own.Entry.Command, own.Entry.Args = line.Argv[0], line.Argv[1:]
 		return "gets a policy of its own: " + reach(own, home)
-	case s.Repair != nil:
-		return "starts this mcp-jail from now on: it " + terminal.ShortHome(string(s.Repair.Why), home)
+	case s.Repair != "":
+		return "starts this mcp-jail from now on: it " + terminal.ShortHome(string(s.Repair), home)
 	case wrapped && s.Accepts != nil:
 		return "gets the weaker jail"
 	case wrapped && s.Careful == nil:
@@ -181,8 +181,8 @@ func reach(s wrapping.ServerChange, home string) string {
 func repairs(servers []wrapping.ServerChange, home string) (intro []string, of func(wrapping.ServerChange) string) {
 	n := map[clients.Reason]int{}
 	for _, s := range servers {
-		if s.Repair != nil {
-			n[s.Repair.Why]++
+		if s.Repair != "" {
+			n[s.Repair]++
 		}
 	}
 	for _, why := range slices.Sorted(maps.Keys(n)) {
@@ -191,7 +191,7 @@ func repairs(servers []wrapping.ServerChange, home string) (intro []string, of f
 		}
 	}
 	return intro, func(s wrapping.ServerChange) string {
-		if s.Repair != nil && n[s.Repair.Why] > 1 {
+		if s.Repair != "" && n[s.Repair] > 1 {
 			return "starts this mcp-jail from now on"
 		}
 		return reach(s, home)
@@ -455,7 +455,7 @@ func serverNotes(s wrapping.ServerChange, home string) (texts []string) {
 		texts = append(texts, "it stays as it is: it "+s.Left)
 	case s.Fails != nil:
 		texts = append(texts, "it "+reach(s, home))
-	case s.Repair != nil:
+	case s.Repair != "":
 		texts = append(texts, "from now on it starts this mcp-jail")
 	default:
 		texts = append(texts, "may reach: "+reach(s, home))

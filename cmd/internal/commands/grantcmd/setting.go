@@ -5,39 +5,85 @@ import (
 	"os"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
+// setting is a change of the file that grants nothing: which tools are on, or a process for each call.
+type setting struct {
+	words []string                   // of the command
+	set   func(*config.Server) error // makes the change
+	then  string                     // when it holds
+}
+
+// set makes a change of a setting.
+func (e *Edit) set(to *setting) error {
+	f, err := changed(e.File(), func(s *config.Server) error {
+		if err := to.set(s); err != nil {
+			return terminal.UsageErrorf("nothing was changed: %s", err)
+		}
+		return nil
+	})
+	if err == nil {
+		e.setting, e.now = to, e.now.with(f)
+	}
+	return err
+}
+
+// switchTools switches tools, and asks before it writes the file. Sessions take that up without a new process.
+func (e *Edit) switchTools(c terminal.Console, tools []string, how How) error {
+	to := &setting{then: "A session that runs has it within a second."}
+	for _, tool := range tools {
+		to.words = append(to.words, change.AsTyped([]string{"--tool", tool}))
+	}
+	to.set = func(s *config.Server) error {
+		for _, tool := range tools {
+			s.Switch(tool, !e.remove)
+		}
+		return nil
+	}
+	if err := e.set(to); err != nil {
+		return err
+	}
+	before, after, err := e.both("")
+	if err != nil {
+		return err
+	}
+	for _, ch := range e.rest(before, after) {
+		c.PrintText(show.Name(e.word) + ": " + show.Line(ch.Text) + ".\n")
+	}
+	means := "Clients see what is on, and can call it."
+	if e.remove {
+		means = "Clients do not see what is off, and calls of it are refused."
+	}
+	return e.finish(c, how, []string{means}, nil)
+}
+
 // setPerCall shows what each process gains and loses by one for each call, or by one for all of them, and asks before it
 // writes the file.
 func (e *Edit) setPerCall(c terminal.Console, how How) error {
-	was := e.was[""]
-	if was.target.Policy.Stateful == e.remove {
+	if e.policy().Stateful == e.remove {
 		c.PrintText("Nothing to change.\n")
 		return nil
 	}
 	if e.isLine() {
 		return terminal.UsageErrorf("a process for each call is for a server with an id. To give it one:\n  %s", show.Typed("mcp-jail wrap --server", e.of.Called[0]))
 	}
-	err := e.use("")
-	if err != nil {
-		return err
-	}
 	to := &setting{words: []string{"--per-call"}, then: e.nextSession()}
-	to.set = func(s *config.Server) error { return e.grants.SetPerCall(s, !e.remove, isDir) }
+	to.set = func(s *config.Server) error { return config.Grants{At: e.at}.SetPerCall(s, !e.remove, isDir) }
 	if err := e.set(to); err != nil {
 		return err
 	}
-	lists, err := e.check(e.File, "")
+	was, lists, err := e.both("")
 	if err != nil {
 		return err
 	}
-	perCall := e.File
+	perCall := e.now
 	if e.remove {
-		perCall = e.before
+		perCall = e.was
 	}
-	calls, err := e.check(perCall, config.AnyTool)
+	calls, err := perCall.of(config.AnyTool)
 	if err != nil {
 		return err
 	}
