@@ -36,8 +36,9 @@ import (
 
 // Home is the private HOME of a server.
 type Home struct {
-	StateDir string // of mcp-jail
-	Server   string // the directory of the server, below StateDir. HOME is "home" in it
+	StateDir string       // of mcp-jail
+	Server   string       // the directory of the server, below StateDir. HOME is "home" in it
+	Own      *private.Dir // the directory of the server if it is open, or nil
 }
 
 const (
@@ -58,7 +59,7 @@ type list struct {
 // lines for the user. Until release is called, no other start removes links of this one.
 func (h Home) Link(wanted []policy.HomeLink) (told []string, release func(), err error) {
 	release = func() {}
-	server, err := private.Make(h.StateDir, h.Server)
+	server, err := h.Own.Again(h.StateDir, h.Server)
 	if err != nil {
 		return nil, release, err
 	}

@@ -67,7 +67,7 @@ func NewLinkResolver(h *Host) *LinkResolver {
 // system call. It does so on Linux only, and not where case is ignored (vfat, a Windows
 // drive in WSL, ext4 with casefold): such a directory finds names that it does not list.
 func (f *LinkResolver) ReadAhead(dir string) {
-	if f.host.OS != "linux" {
+	if _, known := f.Listings[dir]; known || f.host.OS != "linux" {
 		return
 	}
 	// A listing that was read in part proves nothing about the names that it lacks.
@@ -81,8 +81,7 @@ func (f *LinkResolver) ReadAhead(dir string) {
 func (f *LinkResolver) isCaseInsensitive(dir string, entries []DirEntry) bool {
 	for _, e := range entries {
 		if other := OtherCase(e.Name); other != e.Name {
-			_, err := f.host.Lstat(path.Join(dir, other))
-			return !errors.Is(err, fs.ErrNotExist) && !contains(entries, other)
+			return f.Lstat(path.Join(dir, other)).Err != fs.ErrNotExist && !contains(entries, other)
 		}
 	}
 	return false

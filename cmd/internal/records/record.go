@@ -71,15 +71,19 @@ func Open(host hostfs.Host, server string) (Dir, error) {
 	return Dir{own}, err
 }
 
-func makeDir(host hostfs.Host, server string) (Dir, error) {
-	own, err := private.Make(host.StateDir, filepath.Join(ServersDir, server))
+func makeDir(host hostfs.Host, server string) (Dir, error) { return Dir{}.again(host, server) }
+
+// again is makeDir where d may be that directory, open.
+func (d Dir) again(host hostfs.Host, server string) (Dir, error) {
+	own, err := d.Dir.Again(host.StateDir, filepath.Join(ServersDir, server))
 	return Dir{own}, err
 }
 
-// Opener returns a function that opens the directory of a server's records, and makes it if it is missing.
-func Opener(host hostfs.Host, server string) func() (*private.Dir, error) {
+// Opener returns a function that opens the directory of a server's records, and makes it if it is missing. own is that
+// directory if it is open, or zero.
+func Opener(host hostfs.Host, server string, own Dir) func() (*private.Dir, error) {
 	return func() (*private.Dir, error) {
-		d, err := makeDir(host, server)
+		d, err := own.again(host, server)
 		return d.Dir, err
 	}
 }
@@ -92,6 +96,8 @@ type Recorder struct {
 	About func() About
 	// Project is that of the records: see diagnostics.Record.
 	Project string
+	// Own is the directory that TakeHome returned, or zero.
+	Own Dir
 
 	aboutMu   sync.Mutex // ClientNamed and Save run on different goroutines
 	client    Client
@@ -109,11 +115,13 @@ func New(host hostfs.Host, server string) *Recorder { return &Recorder{host: hos
 
 // MarkStart marks the start of a session. Until this process ends, Running reports that it runs.
 func (k *Recorder) MarkStart() {
-	d, err := makeDir(k.host, k.server)
+	d, err := k.Own.again(k.host, k.server)
 	if err == nil {
 		defer d.Close()
 		err = d.touch()
-		d.hold()
+		if k.Own == (Dir{}) { // else TakeHome holds it
+			d.lock(private.Shared, patience)
+		}
 		k.describe(d) // with the name by which people call it
 	}
 	var owner *hostfs.OwnerError
@@ -128,7 +136,7 @@ func (k *Recorder) Save(r diagnostics.Record) {
 		k.saveErr = k.unsafe
 		return
 	}
-	d, err := makeDir(k.host, k.server)
+	d, err := k.Own.again(k.host, k.server)
 	if err != nil {
 		k.saveErr = err
 		return
@@ -136,19 +144,21 @@ func (k *Recorder) Save(r diagnostics.Record) {
 	defer d.Close()
 	k.describe(d)
 	k.saveErr = k.write(d, r)
-	if _, begun := d.Marker(); k.saveErr != nil && !begun && !k.saved {
-		d.Remove(lastFile) // an older record would be taken for that of this session
+	if k.saveErr != nil && !k.saved {
+		if _, begun := d.Marker(); !begun {
+			d.Remove(lastFile) // an older record would be taken for that of this session
+		}
 	}
 }
 
 // touch marks the start of a session: the time of the marker reveals a session that has no record. If it
 // fails, writing the record fails too, and the session warns of that.
 func (d Dir) touch() error {
-	f, err := d.OpenFile(markerFile, os.O_WRONLY|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
+	err := d.Touch(markerFile, time.Now())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = d.Replace(markerFile, nil, private.How{})
 	}
-	return errors.Join(f.Close(), d.Touch(markerFile, time.Now()))
+	return err
 }
 
 // Marker returns when the latest session began. ok reports whether that is known.
@@ -323,10 +333,6 @@ func Rename(host hostfs.Host, former, name string) error {
 // patience is how often a start tries to take the lock of a directory: for two seconds.
 const patience = 400
 
-// hold takes a shared lock on the directory of a server until the process ends, so that no
-// `status --remove` removes the directory during a session.
-func (d Dir) hold() { d.lock(private.Shared, patience) }
-
 // Lock takes an exclusive lock on the directory of a server. ok is false if a session has the
 // directory. The caller calls unlock.
 func (d Dir) Lock() (unlock func(), ok bool) { return d.lock(private.Exclusive, 2) }
@@ -352,17 +358,18 @@ func (d Dir) wait(kind private.Kind, tries int) (unlock func(), err error) {
 	}
 }
 
-// TakeHome makes the directory of a server, and holds it until the process ends.
-func TakeHome(host hostfs.Host, name string) error {
+// TakeHome makes the directory of a server, opens it, and holds it until the process ends, so that no
+// `status --remove` removes it during a session.
+func TakeHome(host hostfs.Host, name string) (Dir, error) {
 	d, err := makeDir(host, name)
 	if err != nil {
-		return err
+		return Dir{}, err
 	}
-	defer d.Close()
 	if _, held := d.lock(private.Shared, patience); !held {
-		return fmt.Errorf("the HOME and the records of the server %s are being removed; start it again when that has ended", show.Name(name))
+		d.Close()
+		return Dir{}, fmt.Errorf("the HOME and the records of the server %s are being removed; start it again when that has ended", show.Name(name))
 	}
-	return nil
+	return d, nil
 }
 
 // About says what runs as a server, and for which client. It has its own file beside the
@@ -415,9 +422,13 @@ func ReadAbout(host hostfs.Host, server string) About {
 }
 
 // About returns the About of the server, as ReadAbout does.
-func (d Dir) About() (a About) {
-	text, err := d.ReadFile(aboutFile, maxFile)
-	if err != nil || json.Unmarshal(text, &a) != nil {
+func (d Dir) About() About {
+	text, _ := d.ReadFile(aboutFile, maxFile)
+	return aboutOf(text)
+}
+
+func aboutOf(text []byte) (a About) {
+	if json.Unmarshal(text, &a) != nil {
 		return About{}
 	}
 	return a
@@ -430,7 +441,7 @@ func (k *Recorder) ClientNamed(name, version string) {
 	k.client = Client{name[:min(len(name), maxClientText)], version[:min(len(version), maxClientText)]}
 	k.described = false
 	k.aboutMu.Unlock()
-	if d, err := makeDir(k.host, k.server); err == nil {
+	if d, err := k.Own.again(k.host, k.server); err == nil {
 		defer d.Close()
 		k.describe(d)
 	}
@@ -447,15 +458,16 @@ func (k *Recorder) describe(d Dir) {
 	}
 	k.described = true
 	about := k.About()
+	now, _ := d.ReadFile(aboutFile, maxFile)
 	if about.Client = k.client; about.Client.Name == "" {
-		about.Client = d.About().Client
+		about.Client = aboutOf(now).Client
 	}
 	text, err := json.MarshalIndent(about, "", "  ")
 	if err != nil {
 		return
 	}
 	text = append(text, '\n')
-	if now, err := d.ReadFile(aboutFile, maxFile); err == nil && bytes.Equal(now, text) {
+	if bytes.Equal(now, text) {
 		return
 	}
 	_ = d.Replace(aboutFile, text, private.How{})

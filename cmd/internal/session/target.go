@@ -64,6 +64,7 @@ type Target struct {
 	trial       *Trial                    // the packages that are tried; nil for those of the user
 	others      *writers                  // see writers
 	begun       bool                      // ClaimHome was called
+	own         records.Dir               // the directory that it holds
 }
 
 // WarningTexts returns the warnings of the target as text.
@@ -207,7 +208,7 @@ func LoadWith(file *config.ServerFile, common cmdline.ConfigFlags, flags cmdline
 func KeyOf(host hostfs.Host, words []string) string {
 	s := records.Started{Words: words, Dir: host.Dir}
 	if len(words) > 0 {
-		s.Program, _ = resolve.FindProgram(host, words[0]) // the start reports the error
+		s.Program = resolve.ProgramOf(host, words[0]) // the start says why there is none
 	}
 	if real, err := filepath.EvalSymlinks(host.Dir); err == nil {
 		s.Dir = real

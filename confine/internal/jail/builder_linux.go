@@ -80,6 +80,7 @@ func (b *Builder) FirstSteps() []Step {
 		{steppkg.PrivateMounts, b.Outer, func() error { return PrivateMounts(b.Outer) }},
 		{"keyring", b.Outer, func() error { return FreshKeyring(b.Outer) }},
 		{"open files", b.Outer, b.raiseFiles},
+		{steppkg.Capabilities, b.Outer, func() error { return dropBounding(b.Outer) }}, // once: all other tasks descend from this one
 		{"init", b.Outer, b.forkInit},
 		{steppkg.OwnFilesystems, b.Init, b.Root.PrivateFS.Make},
 		{steppkg.SupervisorProc, b.Outer, b.openOwnProc},
@@ -109,7 +110,7 @@ func (b *Builder) RestrictSteps() []Step {
 	return []Step{
 		{steppkg.Namespaces, b.Init, func() error { return stub.Setns(b.Init, b.network, unix.CLONE_NEWNET) }},
 		{"mounts", b.Init, b.sealProc},
-		{steppkg.Capabilities, b.Init, func() error { return DropAllCapabilities(b.Init) }}, // no later step of init needs one
+		{steppkg.Capabilities, b.Init, func() error { return dropHeld(b.Init) }}, // no later step of init needs one
 		{"no_new_privs", b.Init, func() error { return SetNoNewPrivs(b.Init) }},
 		{"parent", b.Init, func() error { _, err := stub.Prctl(b.Init, unix.PR_SET_DUMPABLE, 0); return err }}, // changing credentials may have set it
 		{"seccomp", b.Init, func() error { return b.filter(b.Init) }},

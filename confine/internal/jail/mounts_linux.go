@@ -2,6 +2,7 @@ package jail
 
 import (
 	"errors"
+	"path"
 	"slices"
 	"strconv"
 
@@ -38,6 +39,7 @@ func (b *rootBuilder) attachMount(m *spec.Mount, tree int) error {
 		if m.Cloned() {
 			return attachIn(b.Task, tree, b.root, rel(m.Path)) // the descriptor stays open for takeTree
 		}
+		return b.attachTmpfs(m, func(fs int) error { return b.attach(fs, m.Path) })
 	}
 	open := OpenObject
 	if m.Kind == spec.MountMask {
@@ -48,10 +50,8 @@ func (b *rootBuilder) attachMount(m *spec.Mount, tree int) error {
 		return err
 	}
 	defer stub.Close(b.Task, target)
-	if m.OnExisting {
-		if err := sameObject(m, b.Task, target); err != nil {
-			return err
-		}
+	if err := sameObject(m, b.Task, target); err != nil {
+		return err
 	}
 	switch {
 	case m.Kind == spec.MountPin:
@@ -65,12 +65,16 @@ func (b *rootBuilder) attachMount(m *spec.Mount, tree int) error {
 	case m.Kind == spec.MountMask && !m.Traversable:
 		return b.maskAt(target, m.IsDir)
 	}
-	return b.attachTmpfs(m, target)
+	return b.attachTmpfs(m, func(fs int) error { return attachTo(b.Task, fs, target) })
 }
 
 // takeTree returns the descriptor of the mount that was attached at a path in the jail's own
 // directories, for a Landlock rule. This is faster than another lookup. The caller closes it.
 func (b *rootBuilder) takeTree(p string) (fd int, ok bool) {
+	if node, ok := b.PrivateFS.Devices[p]; ok {
+		delete(b.PrivateFS.Devices, p)
+		return node, true
+	}
 	for i, tree := range b.trees {
 		if b.isKept(i) && b.Spec.Mounts[i].Path == p {
 			b.trees[i] = 0
@@ -102,10 +106,13 @@ func (b *rootBuilder) mountPoint(m *spec.Mount) error {
 	if m.UnderMask {
 		mode = shutDir
 	}
-	if m.IsDir {
-		return b.mkdirs(m.Path, mode)
+	if !m.IsDir {
+		return b.touch(m.Path, "", mode)
 	}
-	return b.touch(m.Path, "", mode)
+	if err := b.mkdirs(path.Dir(m.Path), mode); err != nil {
+		return err
+	}
+	return b.mkdir(m.Path, mode) // the mount covers it, and has a mode of its own
 }
 
 // sameObject checks that the path still leads to the object that was resolved, and stores
@@ -122,7 +129,7 @@ func sameObject(m *spec.Mount, t *stub.Task, target int) error {
 
 // attachTmpfs attaches an empty tmpfs: a directory of the jail's own, or a traversable mask,
 // through which the server reaches the paths that are granted below it.
-func (b *rootBuilder) attachTmpfs(m *spec.Mount, target int) error {
+func (b *rootBuilder) attachTmpfs(m *spec.Mount, attach func(fs int) error) error {
 	options := append(tmpfsLimits(b.Spec.Limits.MemoryMB), "mode=0777")
 	if !slices.Contains(spec.PrivateDirs, m.Path) {
 		options = append(tmpfsLimits(b.Spec.Limits.MemoryMB), "mode=0700") // a HOME, with the usual mode
@@ -139,7 +146,7 @@ func (b *rootBuilder) attachTmpfs(m *spec.Mount, target int) error {
 	} else {
 		defer stub.Close(b.Task, fs)
 	}
-	return attachTo(b.Task, fs, target)
+	return attach(fs)
 }
 
 // tmpfsLimits returns options that bound a tmpfs of the jail's own. Its pages are memory, so

@@ -16,9 +16,11 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// openSources clones the source of every mount of the spec.
+// openSources clones the source of every mount of the spec, by its name in its directory. Those in one directory, as
+// in /etc, follow each other.
 func (b *rootBuilder) openSources() error {
 	b.trees = make([]int, len(b.Spec.Mounts))
+	dir, opened := -1, ""
 	for i := range b.Spec.Mounts {
 		m := &b.Spec.Mounts[i]
 		if !m.Cloned() {
@@ -29,9 +31,21 @@ func (b *rootBuilder) openSources() error {
 			attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
 		}
 		var err error
-		if b.trees[i], err = cloneObject(b.Task, m.Path, &m.ID, attr); err != nil {
+		if in := path.Dir(m.Path); in != opened {
+			if dir >= 0 {
+				stub.Close(b.Task, dir)
+			}
+			if dir, err = OpenObject(b.Task, unix.AT_FDCWD, in); err != nil {
+				return sys.On(m.Path, err)
+			}
+			opened = in
+		}
+		if b.trees[i], err = cloneObject(b.Task, dir, path.Base(m.Path), &m.ID, attr); err != nil {
 			return sys.On(m.Path, err)
 		}
+	}
+	if dir >= 0 {
+		stub.Close(b.Task, dir)
 	}
 	return nil
 }
@@ -50,21 +64,25 @@ func attributesOf(m *spec.Mount) unix.MountAttr {
 	return attr
 }
 
-// cloneObject clones the mount of the object at a canonical path, with attributes. It
+// cloneObject clones the mount of the object with a name in an open directory, with attributes. It
 // follows no symlink. If id is known, the object must have it, else the error is ErrSwapped:
 // another process may have changed the path since the profile was resolved. If id is zero,
 // it becomes the identity of the object.
-func cloneObject(t *stub.Task, p string, id *policy.FileID, attr unix.MountAttr) (tree int, err error) {
-	fd, err := OpenObject(t, unix.AT_FDCWD, p)
-	if err != nil {
-		return -1, err
-	}
-	defer stub.Close(t, fd)
-	if tree, err = openTree(t, fd, "", unix.AT_EMPTY_PATH, attr); err != nil {
-		return -1, err
-	}
+func cloneObject(t *stub.Task, dir int, name string, id *policy.FileID, attr unix.MountAttr) (tree int, err error) {
 	if *id == (policy.FileID{}) {
+		fd, err := OpenObject(t, dir, name)
+		if err != nil {
+			return -1, err
+		}
+		defer stub.Close(t, fd)
+		if tree, err = openTree(t, fd, "", unix.AT_EMPTY_PATH, attr); err != nil {
+			return -1, err
+		}
 		return tree, Identify(t, tree, func(found policy.FileID) error { *id = found; return nil })
+	}
+	// A symlink in its place has another identity.
+	if tree, err = openTree(t, dir, name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT, attr); err != nil {
+		return -1, err
 	}
 	if Identify(t, tree, sameFile(*id)) != nil {
 		stub.Close(t, tree)
@@ -250,24 +268,26 @@ func (f *PrivateFS) Make() (err error) {
 		return err
 	}
 	f.Devices = make(map[string]int, len(spec.DeviceNodes))
+	host, err := OpenObject(f.Task, unix.AT_FDCWD, "/dev")
+	if err != nil {
+		return sys.On("/dev", err)
+	}
+	defer stub.Close(f.Task, host)
 	for _, name := range spec.DeviceNodes {
 		node := path.Join("/dev", name)
-		fd, err := OpenObject(f.Task, unix.AT_FDCWD, node)
-		if errors.Is(err, unix.ENOENT) {
+		// A device on a read-only mount can be written to. The mount protects the mode,
+		// the owner and the times of the host's node. The clone is private because this step
+		// may run before PrivateMounts, and later mounts of the host must not appear here.
+		tree, err := openTree(f.Task, host, name, unix.AT_SYMLINK_NOFOLLOW, unix.MountAttr{
+			Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC, Propagation: unix.MS_PRIVATE,
+		})
+		if err == unix.ENOENT {
 			continue
 		}
 		if err != nil {
 			return sys.On(node, err)
 		}
-		// A device on a read-only mount can be written to. The mount protects the mode,
-		// the owner and the times of the host's node. The clone is private because this step
-		// may run before PrivateMounts, and later mounts of the host must not appear here.
-		if f.Devices[node], err = openTree(f.Task, fd, "", unix.AT_EMPTY_PATH, unix.MountAttr{
-			Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC, Propagation: unix.MS_PRIVATE,
-		}); err != nil {
-			return sys.On(node, err)
-		}
-		stub.Close(f.Task, fd)
+		f.Devices[node] = tree
 		if err := f.touch(name, 0o644); err != nil {
 			return err
 		}

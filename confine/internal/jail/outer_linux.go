@@ -148,12 +148,9 @@ func (b *Builder) keepPtraceOnly() error {
 	const kept = unix.CAP_SYS_PTRACE
 	t := b.Outer
 	if len(b.Spec.ListenerFilter) == 0 {
-		return DropAllCapabilities(t)
+		return dropHeld(t)
 	}
 	if err := ClearAmbient(t); err != nil {
-		return err
-	}
-	if err := dropBounding(t, func(c uintptr) bool { return c != kept }); err != nil {
 		return err
 	}
 	one := unix.CapUserData{Effective: 1 << kept, Permitted: 1 << kept, Inheritable: 1 << kept}

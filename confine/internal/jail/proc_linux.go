@@ -121,11 +121,7 @@ func (b *rootBuilder) attachProc() error {
 	if err := b.attach(b.proc, "/proc"); err != nil {
 		return err
 	}
-	secrets := maskedProc
-	if os.Getuid() == 0 {
-		secrets = append(slices.Clone(secrets), maskedProcOfRoot...)
-	}
-	for _, name := range secrets {
+	for _, name := range secretsOfProc() {
 		// Make no mask for a file that this kernel lacks: to release a mask that was never
 		// attached takes the kernel long.
 		missing, err := b.missing(name)
@@ -145,6 +141,13 @@ func (b *rootBuilder) attachProc() error {
 		b.releaseMask(tree)
 	}
 	return nil
+}
+
+func secretsOfProc() []string {
+	if os.Getuid() == 0 {
+		return slices.Concat(maskedProc, maskedProcOfRoot)
+	}
+	return maskedProc
 }
 
 // missing reports whether the jail's proc lacks a file. While a batch is recorded it asks the
@@ -168,7 +171,7 @@ func (b *rootBuilder) missing(name string) (bool, error) {
 // notOnHost returns the files to mask that the host's proc lacks.
 var notOnHost = sync.OnceValue(func() map[string]bool {
 	lacks := map[string]bool{}
-	for _, name := range slices.Concat(maskedProc, maskedProcOfRoot) {
+	for _, name := range secretsOfProc() {
 		lacks[name] = unix.Faccessat(unix.AT_FDCWD, "/proc/"+name, unix.F_OK, 0) == unix.ENOENT
 	}
 	return lacks

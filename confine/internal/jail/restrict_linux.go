@@ -128,10 +128,15 @@ const lockedSecurebits = 1<<0 | 1<<1 | // NOROOT
 
 // DropAllCapabilities empties all five capability sets of a thread that has CAP_SETPCAP.
 func DropAllCapabilities(t *stub.Task) error {
-	if err := ClearAmbient(t); err != nil {
+	if err := dropBounding(t); err != nil {
 		return err
 	}
-	if err := dropBounding(t, func(uintptr) bool { return true }); err != nil {
+	return dropHeld(t)
+}
+
+// dropHeld is DropAllCapabilities for a thread with an empty bounding set.
+func dropHeld(t *stub.Task) error {
+	if err := ClearAmbient(t); err != nil {
 		return err
 	}
 	if _, err := stub.Prctl(t, unix.PR_SET_SECUREBITS, lockedSecurebits); err != nil {
@@ -239,13 +244,11 @@ func (b *Restrictor) checkMount(m *spec.Mount) error {
 	})
 }
 
-// dropBounding drops capabilities from the bounding set.
-func dropBounding(t *stub.Task, drop func(c uintptr) bool) error {
+// dropBounding empties the bounding set. The thread keeps what it holds, and what it inherits over an exec.
+func dropBounding(t *stub.Task) error {
 	last, err := lastCapability()
 	for c := uintptr(0); err == nil && c <= last; c++ {
-		if drop(c) {
-			_, err = stub.Prctl(t, unix.PR_CAPBSET_DROP, c)
-		}
+		_, err = stub.Prctl(t, unix.PR_CAPBSET_DROP, c)
 	}
 	return sys.On("bounding set", err)
 }

@@ -86,7 +86,12 @@ func rel(p string) string {
 	return p[1:]
 }
 
+// attach attaches a mount to one of the jail's own directories. Only where the policy grants the host's root can other
+// processes have made names on the way to it.
 func (b *rootBuilder) attach(tree int, p string) error {
+	if !b.Spec.HostRoot() {
+		return steppkg.On(p, attachIn(b.Task, tree, b.root, rel(p)))
+	}
 	target, err := OpenObject(b.Task, b.root, rel(p))
 	if err != nil {
 		return steppkg.On(p, err)
@@ -113,7 +118,11 @@ func (b *rootBuilder) mkdirs(p string, mode uint32) error {
 	if err := b.mkdirs(path.Dir(p), mode); err != nil {
 		return err
 	}
-	if err := stub.Mkdirat(b.Task, b.root, rel(p), dirMode(p, mode)); err != nil && err != unix.EEXIST {
+	return b.mkdir(p, dirMode(p, mode))
+}
+
+func (b *rootBuilder) mkdir(p string, mode uint32) error {
+	if err := stub.Mkdirat(b.Task, b.root, rel(p), mode); err != nil && err != unix.EEXIST {
 		return steppkg.On(p, err)
 	}
 	b.dirs = append(b.dirs, p)
@@ -147,7 +156,7 @@ func (b *rootBuilder) create(p, content string) error {
 }
 
 func (b *rootBuilder) attachDev() error {
-	if err := b.mkdirs("/dev", openDir); err != nil {
+	if err := b.mkdir("/dev", openDir); err != nil {
 		return err
 	}
 	if err := b.attach(b.PrivateFS.dev, "/dev"); err != nil {

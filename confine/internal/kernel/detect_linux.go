@@ -8,9 +8,9 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -104,7 +104,15 @@ func IsStatic(path string) error {
 	return interpreterOf(path)
 }
 
-var selfIsStatic = sync.OnceValue(func() error { return interpreterOf(SelfPath) })
+// selfIsStatic is IsStatic for this program, of which the kernel has said where it put an interpreter (getauxval(3)).
+func selfIsStatic() error {
+	const base = 7
+	vector, _ := unix.Auxv()
+	if slices.ContainsFunc(vector, func(e [2]uintptr) bool { return e[0] == base && e[1] != 0 }) {
+		return errDynamic
+	}
+	return nil
+}
 
 // errDynamic is the error of a program that is linked with libraries, as Go links it with cgo.
 var errDynamic = errors.New("this program was built with cgo, and so needs libraries to be executed in a jail: build it with CGO_ENABLED=0")

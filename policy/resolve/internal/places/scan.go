@@ -79,6 +79,7 @@ func (b *Masks) scan() {
 		if e.Kind != policy.KindDir || !e.Rights.Has(policy.Create) || e.Origin == policy.OriginHome {
 			continue
 		}
+		b.Paths.ReadAhead(e.Path)
 		for _, name := range policy.ProtectedPaths() {
 			b.protectPath(path.Join(e.Path, name), name)
 		}
