@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/private"
@@ -34,8 +35,16 @@ func (e *UnknownIDError) Error() string {
 	return fmt.Sprintf("no file in %s has the id %s. To have one written from the entry as it is now:\n  mcp-jail wrap", e.Dir, show.Name(e.ID))
 }
 
-// ServerFiles returns the files of all servers in the directory of a configuration, sorted by name. broken has an
-// error for each that cannot be used: its server does not start.
+// Servers returns the files of all servers in the directory of a configuration, sorted by name. broken has an error for
+// each that cannot be used: its server does not start.
+type Servers func() (files []*ServerFile, broken []error)
+
+// ReadServers returns the servers of a directory. They are read once, when they are first asked for, for all that have them.
+func ReadServers(configDir string) Servers {
+	return sync.OnceValues(func() ([]*ServerFile, []error) { return ServerFiles(configDir) })
+}
+
+// ServerFiles reads what Servers returns.
 func ServerFiles(configDir string) (files []*ServerFile, broken []error) {
 	err := eachServerFile(configDir, func(d *private.Dir, name string) error {
 		path, data, err := readServerFile(d, configDir, name)
@@ -44,49 +53,54 @@ func ServerFiles(configDir string) (files []*ServerFile, broken []error) {
 			f, err = decodeServerFile(data, path)
 		}
 		if err != nil {
-			broken = append(broken, err)
+			broken = append(broken, &brokenFile{err, name, data})
 			return nil
 		}
 		files = append(files, f)
 		return nil
 	})
 	if err != nil {
-		broken = append(broken, err)
+		broken = append(broken, &brokenFile{error: err}) // it may have the files of all
 	}
 	return files, broken
 }
 
+// A brokenFile is why a file cannot be used, with what is known of it.
+type brokenFile struct {
+	error
+	name string
+	data []byte
+}
+
+func (b *brokenFile) Unwrap() error { return b.error }
+
 // FindServerFile returns the file that has an id, or the key of a line. Two files with one are an error, and so is a file
 // that cannot be used and may be the one, by its name.
-func FindServerFile(configDir, id string) (found *ServerFile, err error) {
+func FindServerFile(configDir, id string) (*ServerFile, error) {
+	return ReadServers(configDir).find(configDir, id)
+}
+
+func (s Servers) find(configDir, id string) (found *ServerFile, err error) {
 	var refused error = &UnknownIDError{id, filepath.Join(configDir, ServersDir)}
-	err = eachServerFile(configDir, func(d *private.Dir, name string) error {
-		path, data, err := readServerFile(d, configDir, name)
-		mayBe, has := isNameOf(name, id), bytes.Contains(data, []byte(id))
-		if err == nil && !mayBe && !has {
-			return nil // not worth the decoding
+	files, broken := s()
+	for _, err := range broken {
+		switch b := err.(*brokenFile); {
+		case bytes.Contains(b.data, []byte(id)):
+			return nil, b.error
+		case isNameOf(b.name, id):
+			refused = b.error
 		}
-		var f *ServerFile
-		if err == nil {
-			f, err = decodeServerFile(data, path)
-		}
+	}
+	for _, f := range files {
 		switch {
-		case err != nil && has:
-			return err
-		case err != nil && mayBe:
-			refused = err
-		case err != nil, f.Server.ID != id:
+		case f.Server.ID != id:
 		case found != nil:
-			return policy.Problems{{File: f.Path, Message: fmt.Sprintf("has the id of %s: remove one of the two files", found.Path)}}
+			return nil, policy.Problems{{File: f.Path, Message: fmt.Sprintf("has the id of %s: remove one of the two files", found.Path)}}
 		default:
 			found = f
 		}
-		return nil
-	})
-	switch {
-	case err != nil:
-		return nil, err
-	case found == nil:
+	}
+	if found == nil {
 		return nil, refused
 	}
 	return found, nil
@@ -286,7 +300,11 @@ func (o *LoadOptions) serverFile() (*ServerFile, error) {
 	if _, err := o.layers(); err != nil { // it completes o.User
 		return nil, err
 	}
-	return FindServerFile(filepath.Dir(o.User), o.ID)
+	dir := filepath.Dir(o.User)
+	if o.Servers == nil {
+		return FindServerFile(dir, o.ID)
+	}
+	return o.Servers.find(dir, o.ID)
 }
 
 // refuseServerKeys refuses what only the file of a server has.

@@ -35,17 +35,18 @@ type checked struct {
 
 // load loads the policy that the server has if its file is as given; nil is the one that is there.
 func (s *server) load(file *config.ServerFile, tool string) (*session.Target, error) {
+	o := config.LoadOptions{Candidate: file}
 	switch {
 	case s.line != nil:
-		return s.line.LoadWith(file, nil, tool)
+		return s.line.LoadWith(o, nil, tool)
 	case s.words == nil:
-		return session.LoadWith(file, cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, s.Key, tool, cmdline.Server{})
+		return session.LoadWith(o, cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, s.Key, tool, cmdline.Server{})
 	}
 	flags := cmdline.PolicyFlags{}
 	if !s.isLine() {
 		flags.ID = s.Key
 	}
-	return session.LoadWith(file, cmdline.ConfigFlags{}, flags, "", tool, cmdline.Server{Given: true, Argv: s.words})
+	return session.LoadWith(o, cmdline.ConfigFlags{}, flags, "", tool, cmdline.Server{Given: true, Argv: s.words})
 }
 
 // check is load with what a start makes of it. The error is about the file itself.

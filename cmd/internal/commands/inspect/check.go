@@ -103,7 +103,7 @@ type checkReport struct {
 	Servers  []serverReport `json:"servers"`
 
 	home    string
-	servers session.ServerFiles
+	servers config.Servers
 }
 
 // fileProblem is a mistake because of which a file is not used.
@@ -258,7 +258,7 @@ func (r *checkReport) addServer(name, place string, t *session.Target) {
 		r.Servers = append(r.Servers, s)
 	}()
 	if r.servers == nil {
-		r.servers = session.ReadServers(t.Host)
+		r.servers = config.ReadServers(t.Host.ConfigDir)
 	}
 	t.Servers = r.servers
 	var err error

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 type planCmd struct {
@@ -115,7 +116,7 @@ func (p *planCmd) resolveEntry(x *index.Index, s *index.Server) (t *session.Targ
 	case given != "":
 		return nil, nil, terminal.UsageErrorf("%s is for a command after --; the flags of %s are in the file of its client. With more flags:\n  %s", given, p.serverName, e.PlanLine(p.PolicyFlags.Words()))
 	}
-	if t, err = e.LoadWith(nil, p.Waive, p.tool); err == nil {
+	if t, err = e.LoadWith(config.LoadOptions{}, p.Waive, p.tool); err == nil {
 		err = t.Resolve()
 	}
 	return t, e, err

@@ -93,7 +93,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 			return f.Wrap(program.Program, w.Selection, index.ClientsHost(host), ids)
 		})
 	}
-	weaker, noJail := lookForGaps(c, program.Program, index.ClientsHost(host), draft())
+	weaker, noJail := lookForGaps(c, config.ReadServers(host.ConfigDir), index.ClientsHost(host), draft())
 	if noJail != nil && !w.dryRun {
 		return noJail
 	}
