@@ -46,7 +46,7 @@ type grantResult struct {
 // Grant returns the command grant.
 func Grant(line *cli.CommandLine) *cobra.Command {
 	g := &grantCmd{}
-	cmd := line.Command("grant [options] SERVER", "Allow a server more, or take it back", 1, false, func(args []string) error {
+	cmd := line.Command("grant [options] SERVER", 1, false, func(args []string) error {
 		g.server = cli.FirstOf(args)
 		return cli.WithResult(line.Console, g.format, &g.result, g.Run)
 	})

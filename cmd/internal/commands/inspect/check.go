@@ -35,7 +35,7 @@ type checkCmd struct {
 // Check returns the command check.
 func Check(line *cli.CommandLine) *cobra.Command {
 	k := &checkCmd{}
-	cmd := line.Command("check [options] [FILE... | NAME]", "Find mistakes in the policies of all servers", cli.AnyNumber, false, func(args []string) error {
+	cmd := line.Command("check [options] [FILE... | NAME]", cli.AnyNumber, false, func(args []string) error {
 		return k.run(line.Console, args)
 	})
 	cmd.Long = `check reads every policy file and the entry of every server that starts in a jail,

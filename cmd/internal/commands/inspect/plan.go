@@ -28,7 +28,7 @@ type planCmd struct {
 // Plan returns the command plan.
 func Plan(line *cli.CommandLine) *cobra.Command {
 	p := &planCmd{}
-	cmd := line.Command("plan [options] [NAME | -- COMMAND [ARG...]]", "Show everything that a server may use", 1, true, func(args []string) error {
+	cmd := line.Command("plan [options] [NAME | -- COMMAND [ARG...]]", 1, true, func(args []string) error {
 		p.serverName = cli.FirstOf(args)
 		return p.run(line.Console, line.Server)
 	})
