@@ -40,12 +40,7 @@ func main() {
 	case err == nil && executed:
 		err = errors.New("mcp-jail-cli executes mcp-jail for run only")
 	case err == nil:
-		answered := false
-		status := terminal.Complete(c, func(c terminal.Console) int {
-			answered = cmdline.Answer(args, c)
-			return terminal.OK
-		})
-		if answered {
+		if status, answered := cmdline.Answer(args, c); answered {
 			os.Exit(status)
 		}
 		err = cmdline.Execute(cmdline.Companion, args)

@@ -40,8 +40,16 @@ const everyDay = 9
 func About(name string) string { return commands()[slices.Index(Commands(), name)][1] }
 
 // Answer answers what needs neither mcp-jail-cli nor its library: --version, the list of commands, and a shell that completes
-// the name of one. It reports whether it has.
-func Answer(all []string, c terminal.Console) bool {
+// the name of one. It returns the exit status, and whether it has.
+func Answer(all []string, c terminal.Console) (status int, answered bool) {
+	status = terminal.Complete(c, func(c terminal.Console) int {
+		answered = answer(all, c)
+		return terminal.OK
+	})
+	return status, answered
+}
+
+func answer(all []string, c terminal.Console) bool {
 	args, server := Split(all)
 	switch {
 	case len(args) == 0 && server.Given:

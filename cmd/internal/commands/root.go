@@ -68,8 +68,8 @@ func main(args []string, c terminal.Console) int {
 }
 
 func dispatch(all []string, c terminal.Console) int {
-	if cmdline.Answer(all, c) {
-		return terminal.OK
+	if status, answered := cmdline.Answer(all, c); answered {
+		return status
 	}
 	// The script of a shell asks for proposals.
 	if len(all) > 0 && strings.HasPrefix(all[0], cobra.ShellCompRequestCmd) {
