@@ -41,28 +41,25 @@ type Servers func() (files []*ServerFile, broken []error)
 
 // ReadServers returns the servers of a directory. They are read once, when they are first asked for, for all that have them.
 func ReadServers(configDir string) Servers {
-	return sync.OnceValues(func() ([]*ServerFile, []error) { return ServerFiles(configDir) })
-}
-
-// ServerFiles reads what Servers returns.
-func ServerFiles(configDir string) (files []*ServerFile, broken []error) {
-	err := eachServerFile(configDir, func(d *private.Dir, name string) error {
-		path, data, err := readServerFile(d, configDir, name)
-		var f *ServerFile
-		if err == nil {
-			f, err = decodeServerFile(data, path)
-		}
-		if err != nil {
-			broken = append(broken, &brokenFile{err, name, data})
+	return sync.OnceValues(func() (files []*ServerFile, broken []error) {
+		err := eachServerFile(configDir, func(d *private.Dir, name string) error {
+			path, data, err := readServerFile(d, configDir, name)
+			var f *ServerFile
+			if err == nil {
+				f, err = decodeServerFile(data, path)
+			}
+			if err != nil {
+				broken = append(broken, &brokenFile{err, name, data})
+			} else {
+				files = append(files, f)
+			}
 			return nil
+		})
+		if err != nil {
+			broken = append(broken, &brokenFile{error: err}) // it may have the files of all
 		}
-		files = append(files, f)
-		return nil
+		return files, broken
 	})
-	if err != nil {
-		broken = append(broken, &brokenFile{error: err}) // it may have the files of all
-	}
-	return files, broken
 }
 
 // A brokenFile is why a file cannot be used, with what is known of it.
@@ -201,7 +198,7 @@ func ChangeServers(configDir string, change func(files []*ServerFile, broken []e
 		return fmt.Errorf("%s cannot be locked: %w", filepath.Join(configDir, ServersDir), err)
 	}
 	defer unlock()
-	files, broken := ServerFiles(configDir)
+	files, broken := ReadServers(configDir)()
 	was := map[string][]byte{}
 	for _, f := range files {
 		was[f.Path] = f.Encode()
@@ -300,11 +297,10 @@ func (o *LoadOptions) serverFile() (*ServerFile, error) {
 	if _, err := o.layers(); err != nil { // it completes o.User
 		return nil, err
 	}
-	dir := filepath.Dir(o.User)
 	if o.Servers == nil {
-		return FindServerFile(dir, o.ID)
+		o.Servers = ReadServers(filepath.Dir(o.User))
 	}
-	return o.Servers.find(dir, o.ID)
+	return o.Servers.find(filepath.Dir(o.User), o.ID)
 }
 
 // refuseServerKeys refuses what only the file of a server has.

@@ -76,7 +76,7 @@ func Begin(x *index.Index, word string) (*Edit, error) {
 // begin reads the file of the server, and the policy that it has now.
 func (e *Edit) begin() error {
 	var saved *config.ServerFile
-	files, _ := config.ServerFiles(e.host.ConfigDir)
+	files, _ := config.ReadServers(e.host.ConfigDir)()
 	if e.isLine() { // the words of a record may lack secrets, and so not lead to the file
 		saved = e.among(files)
 	}

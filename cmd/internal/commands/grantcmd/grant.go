@@ -124,7 +124,7 @@ func (g *grantCmd) Run(c terminal.Console) error {
 	e.remove = g.remove
 	before := string(e.before.Encode())
 	defer func() {
-		files, _ := config.ServerFiles(e.host.ConfigDir)
+		files, _ := config.ReadServers(e.host.ConfigDir)()
 		changed := slices.ContainsFunc(files, func(f *config.ServerFile) bool { return f.Path == e.File.Path && string(f.Encode()) != before })
 		g.result = grantResult{e.Name, e.File.Path, changed, []string{}, cli.NonNil(e.left)}
 		for _, o := range e.asked {
