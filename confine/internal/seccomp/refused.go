@@ -337,19 +337,22 @@ const (
 
 // socketOptions are what runtimes, browsers, and clients of databases and SSH set. The supervisor has
 // the same filter, and sets SO_BINDTOIFINDEX and SO_PASSRIGHTS besides.
-var socketOptions = []struct {
-	level   uint32
-	options []uint32
-	groups  []uint32 // they join groups (IP_MULTICAST_IF, IP_ADD_MEMBERSHIP, …), and in the host's network could lead datagrams elsewhere
-}{
+var socketOptions = map[uint32][]uint32{
 	// SO_REUSEADDR, DONTROUTE to OOBINLINE, PRIORITY, LINGER, REUSEPORT, PASSCRED, RCVLOWAT, RCVTIMEO, SNDTIMEO,
 	// BINDTODEVICE, TIMESTAMP, PASSSEC, TIMESTAMPNS, RXQ_OVFL, BINDTOIFINDEX, PASSPIDFD, PASSRIGHTS
-	{solSocket, []uint32{2, 5, 6, 7, 8, 9, 10, 12, 13, 15, 16, 18, 20, 21, 25, 29, 34, 35, 40, 62, 76, 83}, nil},
-	{solTCP, []uint32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 16, 17, 18, 25, 36}, nil}, // linux/tcp.h
-	{solUDP, []uint32{1, 103, 104}, nil},                                                              // UDP_CORK, UDP_SEGMENT, UDP_GRO
-	{solNetlink, []uint32{1, 2, 3, 4, 5, 10, 11, 12}, nil},                                            // linux/netlink.h
-	{solIP, []uint32{1, 2, 8, 10, 11, 12, 13, 15, 24, 33, 34}, []uint32{32, 35, 36, 49}},              // IP_TOS to IP_MULTICAST_LOOP, linux/in.h
-	{solIPv6, []uint32{16, 18, 19, 23, 25, 26, 49, 51, 62, 66, 67, 70, 72}, []uint32{17, 20, 21, 29}}, // linux/in6.h
+	solSocket:  {2, 5, 6, 7, 8, 9, 10, 12, 13, 15, 16, 18, 20, 21, 25, 29, 34, 35, 40, 62, 76, 83},
+	solTCP:     {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 16, 17, 18, 25, 36}, // linux/tcp.h
+	solUDP:     {1, 103, 104},                                               // UDP_CORK, UDP_SEGMENT, UDP_GRO
+	solNetlink: {1, 2, 3, 4, 5, 10, 11, 12},                                 // linux/netlink.h
+	solIP:      {1, 2, 8, 10, 11, 12, 13, 15, 24, 33, 34},                   // IP_TOS to IP_MULTICAST_LOOP, linux/in.h
+	solIPv6:    {16, 18, 19, 23, 25, 26, 49, 51, 62, 66, 67, 70, 72},        // linux/in6.h
+}
+
+// multicastOptions join groups (IP_MULTICAST_IF, IP_ADD_MEMBERSHIP, …). In the host's network they could
+// lead datagrams elsewhere.
+var multicastOptions = map[uint32][]uint32{
+	solIP:   {32, 35, 36, 49},
+	solIPv6: {17, 20, 21, 29},
 }
 
 // setsockoptRule decides setsockopt by its level and option. Where the supervisor makes the sockets, an
@@ -357,10 +360,10 @@ var socketOptions = []struct {
 func setsockoptRule(opts Options) *Node {
 	unknown := ErrnoNode(linuxENOPROTOOPT)
 	levels := make(map[uint32]*Node, len(socketOptions))
-	for _, row := range socketOptions {
-		levels[row.level] = WhenOneOf(Low(2), row.options, AllowNode, unknown)
-		if row.groups != nil && !opts.Sockets {
-			levels[row.level] = WhenOneOf(Low(2), row.groups, AllowNode, levels[row.level])
+	for level, options := range socketOptions {
+		levels[level] = WhenOneOf(Low(2), options, AllowNode, unknown)
+		if more := multicastOptions[level]; more != nil && !opts.Sockets {
+			levels[level] = WhenOneOf(Low(2), more, AllowNode, levels[level])
 		}
 	}
 	return search(Low(1), overlay([]segment{{0, unknown}}, levels))
