@@ -64,6 +64,11 @@ func TestCompanionBeside(t *testing.T) {
 			t.Errorf("it is missing (%v): %v, %s", missing, err, out)
 		}
 	}
+	for _, args := range []string{"--version", "help", "__complete w"} {
+		if out, err := exec.Command(alone, strings.Fields(args)...).Output(); err != nil || len(out) == 0 {
+			t.Errorf("%s needs no mcp-jail-cli: %v, %s", args, err, out)
+		}
+	}
 	if out, _ := exec.Command(alone, "run").CombinedOutput(); !strings.Contains(string(out), "name a configured server") {
 		t.Errorf("run needs no mcp-jail-cli: %s", out)
 	}
