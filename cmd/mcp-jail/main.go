@@ -2,8 +2,8 @@
 // through unchanged. For its use see the README, or mcp-jail --help.
 //
 // This program serves sessions: the command run. An MCP client waits for each start of
-// mcp-jail, so the program links little. For every other command it executes mcp-jail-cli,
-// which lies in the same directory: see package cmdline.
+// mcp-jail, so the program links little. It lists the commands and tells its version, too. For
+// every other command it executes mcp-jail-cli, which lies in the same directory: see package cmdline.
 //
 //   - run.go makes a session of package lifecycle from the command line.
 //   - log.go opens the file of --log-file.
@@ -40,6 +40,9 @@ func main() {
 	case err == nil && executed:
 		err = errors.New("mcp-jail-cli executes mcp-jail for run only")
 	case err == nil:
+		if status, answered := cmdline.Answer(args, c); answered {
+			os.Exit(status)
+		}
 		err = cmdline.Execute(cmdline.Companion, args)
 	}
 	c.Errorf("%s", err)

@@ -15,9 +15,9 @@ import (
 // has executed it, and that they do not execute each other for ever.
 func TestCompanionBuild(t *testing.T) {
 	for _, c := range []struct{ program, caller, args, says string }{
-		{cmdline.Companion, "an older one", "--version", "are of two builds, \"an older one\" and "},
+		{cmdline.Companion, "an older one", "preset", "are of two builds, \"an older one\" and "},
 		{cmdline.Main, "an older one", "run -- true", "are of two builds"},
-		{cmdline.Main, cmdline.Build(), "--version", "mcp-jail-cli executes mcp-jail for run only"},
+		{cmdline.Main, cmdline.Build(), "help", "mcp-jail-cli executes mcp-jail for run only"},
 		{cmdline.Companion, cmdline.Build(), "--version", ""},
 		{cmdline.Companion, cmdline.Build(), "run --help", ""},
 	} {
@@ -49,7 +49,7 @@ func TestCompanionBeside(t *testing.T) {
 	// PATH has mcp-jail-cli, too.
 	testkit.Must(t, os.Symlink(inPath, linked))
 	testkit.Must(t, testkit.WriteProgram(alone, b))
-	if out, err := exec.Command(linked, "--version").CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "mcp-jail ") {
+	if out, err := exec.Command(linked, "help", "wrap").CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "Usage: mcp-jail wrap") {
 		t.Errorf("by a link: %v, %s", err, out)
 	}
 	t.Setenv("COLUMNS", "10000")
@@ -59,9 +59,14 @@ func TestCompanionBeside(t *testing.T) {
 			says = "/mcp-jail-cli is not a program; install both from one build: "
 			testkit.Must(t, os.Mkdir(filepath.Join(dir, "alone", cmdline.Companion), 0o755))
 		}
-		out, err := exec.Command(alone, "--version").CombinedOutput()
+		out, err := exec.Command(alone, "preset").CombinedOutput()
 		if err == nil || !strings.Contains(string(out), "error: "+filepath.Dir(alone)+says) {
 			t.Errorf("it is missing (%v): %v, %s", missing, err, out)
+		}
+	}
+	for _, args := range []string{"--version", "help", "__complete w"} {
+		if out, err := exec.Command(alone, strings.Fields(args)...).Output(); err != nil || len(out) == 0 {
+			t.Errorf("%s needs no mcp-jail-cli: %v, %s", args, err, out)
 		}
 	}
 	if out, _ := exec.Command(alone, "run").CombinedOutput(); !strings.Contains(string(out), "name a configured server") {

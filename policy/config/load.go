@@ -38,6 +38,7 @@ type LoadOptions struct {
 	// Candidate is the file of a server that the user is about to write, in place of the one that is there. Without an
 	// id it is a table of the configuration.
 	Candidate *ServerFile
+	Servers   Servers // that were read already; nil for none
 }
 
 // Load reads and merges the layers (docs/reference.md "Layers"): the system's, the user's

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/private"
@@ -34,59 +35,69 @@ func (e *UnknownIDError) Error() string {
 	return fmt.Sprintf("no file in %s has the id %s. To have one written from the entry as it is now:\n  mcp-jail wrap", e.Dir, show.Name(e.ID))
 }
 
-// ServerFiles returns the files of all servers in the directory of a configuration, sorted by name. broken has an
-// error for each that cannot be used: its server does not start.
-func ServerFiles(configDir string) (files []*ServerFile, broken []error) {
-	err := eachServerFile(configDir, func(d *private.Dir, name string) error {
-		path, data, err := readServerFile(d, configDir, name)
-		var f *ServerFile
-		if err == nil {
-			f, err = decodeServerFile(data, path)
-		}
-		if err != nil {
-			broken = append(broken, err)
+// Servers returns the files of all servers in the directory of a configuration, sorted by name. broken has an error for
+// each that cannot be used: its server does not start.
+type Servers func() (files []*ServerFile, broken []error)
+
+// ReadServers returns the servers of a directory. They are read once, when they are first asked for, for all that have them.
+func ReadServers(configDir string) Servers {
+	return sync.OnceValues(func() (files []*ServerFile, broken []error) {
+		err := eachServerFile(configDir, func(d *private.Dir, name string) error {
+			path, data, err := readServerFile(d, configDir, name)
+			var f *ServerFile
+			if err == nil {
+				f, err = decodeServerFile(data, path)
+			}
+			if err != nil {
+				broken = append(broken, &brokenFile{err, name, data})
+			} else {
+				files = append(files, f)
+			}
 			return nil
+		})
+		if err != nil {
+			broken = append(broken, &brokenFile{error: err}) // it may have the files of all
 		}
-		files = append(files, f)
-		return nil
+		return files, broken
 	})
-	if err != nil {
-		broken = append(broken, err)
-	}
-	return files, broken
 }
+
+// A brokenFile is why a file cannot be used, with what is known of it.
+type brokenFile struct {
+	error
+	name string
+	data []byte
+}
+
+func (b *brokenFile) Unwrap() error { return b.error }
 
 // FindServerFile returns the file that has an id, or the key of a line. Two files with one are an error, and so is a file
 // that cannot be used and may be the one, by its name.
-func FindServerFile(configDir, id string) (found *ServerFile, err error) {
+func FindServerFile(configDir, id string) (*ServerFile, error) {
+	return ReadServers(configDir).find(configDir, id)
+}
+
+func (s Servers) find(configDir, id string) (found *ServerFile, err error) {
 	var refused error = &UnknownIDError{id, filepath.Join(configDir, ServersDir)}
-	err = eachServerFile(configDir, func(d *private.Dir, name string) error {
-		path, data, err := readServerFile(d, configDir, name)
-		mayBe, has := isNameOf(name, id), bytes.Contains(data, []byte(id))
-		if err == nil && !mayBe && !has {
-			return nil // not worth the decoding
+	files, broken := s()
+	for _, err := range broken {
+		switch b := err.(*brokenFile); {
+		case bytes.Contains(b.data, []byte(id)):
+			return nil, b.error
+		case isNameOf(b.name, id):
+			refused = b.error
 		}
-		var f *ServerFile
-		if err == nil {
-			f, err = decodeServerFile(data, path)
-		}
+	}
+	for _, f := range files {
 		switch {
-		case err != nil && has:
-			return err
-		case err != nil && mayBe:
-			refused = err
-		case err != nil, f.Server.ID != id:
+		case f.Server.ID != id:
 		case found != nil:
-			return policy.Problems{{File: f.Path, Message: fmt.Sprintf("has the id of %s: remove one of the two files", found.Path)}}
+			return nil, policy.Problems{{File: f.Path, Message: fmt.Sprintf("has the id of %s: remove one of the two files", found.Path)}}
 		default:
 			found = f
 		}
-		return nil
-	})
-	switch {
-	case err != nil:
-		return nil, err
-	case found == nil:
+	}
+	if found == nil {
 		return nil, refused
 	}
 	return found, nil
@@ -187,7 +198,7 @@ func ChangeServers(configDir string, change func(files []*ServerFile, broken []e
 		return fmt.Errorf("%s cannot be locked: %w", filepath.Join(configDir, ServersDir), err)
 	}
 	defer unlock()
-	files, broken := ServerFiles(configDir)
+	files, broken := ReadServers(configDir)()
 	was := map[string][]byte{}
 	for _, f := range files {
 		was[f.Path] = f.Encode()
@@ -286,7 +297,10 @@ func (o *LoadOptions) serverFile() (*ServerFile, error) {
 	if _, err := o.layers(); err != nil { // it completes o.User
 		return nil, err
 	}
-	return FindServerFile(filepath.Dir(o.User), o.ID)
+	if o.Servers == nil {
+		o.Servers = ReadServers(filepath.Dir(o.User))
+	}
+	return o.Servers.find(filepath.Dir(o.User), o.ID)
 }
 
 // refuseServerKeys refuses what only the file of a server has.

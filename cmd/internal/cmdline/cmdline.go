@@ -12,7 +12,7 @@
 // # Two programs
 //
 // mcp-jail serves sessions, and stays small, because an MCP client waits for each of its starts.
-// mcp-jail-cli has all other commands. A user types mcp-jail only: [Execute] puts the other program
+// It also has what [Answer] does. mcp-jail-cli has all other commands. A user types mcp-jail only: [Execute] puts the other program
 // in the place of this one, with the same arguments, streams and argv[0]. Execute looks for it in the
 // directory of this one, and nowhere else. It refuses to run if it is of another build ([Caller]).
 package cmdline
@@ -46,9 +46,11 @@ func Split(args []string) ([]string, Server) {
 }
 
 // Commands returns the names of all commands, the first word after mcp-jail, in the order of the help.
-func Commands() []string {
-	return []string{"wrap", "status", "why", "log", "grant", "call", "undo", "unwrap", "doctor",
-		"run", "plan", "check", "learn", "install", "trust", "preset", "help"}
+func Commands() (names []string) {
+	for _, c := range commands() {
+		names = append(names, c[0])
+	}
+	return names
 }
 
 // IsHelp reports whether an argument asks for help.

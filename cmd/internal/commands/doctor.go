@@ -35,7 +35,7 @@ type doctorCmd struct {
 // doctor returns the command.
 func doctor(line *cli.CommandLine) *cobra.Command {
 	d := &doctorCmd{}
-	cmd := line.Command("doctor [options]", "Check that jails work on this machine", 0, false, func([]string) error { return d.Run(line.Console) })
+	cmd := line.Command("doctor [options]", 0, false, func([]string) error { return d.Run(line.Console) })
 	cmd.Long = `Builds a jail and runs a program in it, which tests the jail from inside. On macOS it
 first repeats the self-test of the system's sandbox, without which no server starts.
 It also looks at mcp-jail's own folders, at the policies, and at your servers' programs.

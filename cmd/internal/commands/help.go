@@ -19,7 +19,7 @@ import (
 )
 
 func helpCommand(line *cli.CommandLine) *cobra.Command {
-	cmd := line.Command("help [COMMAND | TOPIC]", "Explain a command, or a topic such as fs-read", 1, false, nil)
+	cmd := line.Command("help [COMMAND | TOPIC]", 1, false, nil)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) > 1 {
 			return fmt.Errorf("unexpected argument %s", args[1])
@@ -43,9 +43,6 @@ is downloaded.`
 // explainTo prints what the word after help names.
 func explainTo(c terminal.Console, root *cobra.Command, word string) error {
 	switch word {
-	case "":
-		c.Printf("%s", programHelp(root, c.Width()))
-		return nil
 	case "rules":
 		c.Printf("%s", cli.RulesText(c.Width()))
 		return nil
@@ -54,7 +51,7 @@ func explainTo(c terminal.Console, root *cobra.Command, word string) error {
 		for _, t := range docs.Topics() {
 			rows = append(rows, [2]string{"  " + t.Name, t.Title})
 		}
-		c.Printf("To read one of these, type `mcp-jail help` and its name.\n\n%s", cli.Rows(rows, c.Width()))
+		c.Printf("To read one of these, type `mcp-jail help` and its name.\n\n%s", terminal.Rows(rows, c.Width()))
 		return nil
 	}
 	if cmd, err := find(root, word); err == nil {
@@ -117,22 +114,3 @@ func proposeTopics(*cobra.Command, []string, string) (names []string, _ cobra.Sh
 	}
 	return append(names, append(cmdline.Commands(), "rules", "topics")...), cobra.ShellCompDirectiveNoFileComp
 }
-
-// programHelp returns the help of mcp-jail itself: the commands of every day, and the others below
-// them.
-func programHelp(root *cobra.Command, width int) string {
-	var first, others [][2]string
-	for i, name := range cmdline.Commands() {
-		if cmd, err := find(root, name); err == nil && i < everyDay {
-			first = append(first, [2]string{"  " + name, cmd.Short})
-		} else if err == nil {
-			others = append(others, [2]string{"  " + name, cmd.Short})
-		}
-	}
-	return "mcp-jail starts MCP servers in a jail that the kernel enforces.\n\nUsage: mcp-jail COMMAND\n" +
-		cli.Table("Everyday commands", first, width) + cli.Table("Other commands", others, width) +
-		"\n" + cli.Reflow("For the options of a command, type `mcp-jail COMMAND --help`, and for all about it `mcp-jail help COMMAND`.", width) + "\n"
-}
-
-// everyDay is how many of the commands the help of mcp-jail shows first.
-const everyDay = 9

@@ -21,9 +21,7 @@ package commands
 
 import (
 	"errors"
-	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -66,33 +64,22 @@ func Program() {
 // main runs a command line and returns the exit status. If output was lost, the status is
 // at least terminal.Failure.
 func main(args []string, c terminal.Console) int {
-	var lost error
-	c.WriteErr = &lost
-	status := dispatch(args, c.WithColours())
-	if lost != nil {
-		c.Errorf("the output is not complete: %s", lost)
-		status = max(status, terminal.Failure)
-	}
-	return status
+	return terminal.Complete(c, func(c terminal.Console) int { return dispatch(args, c.WithColours()) })
 }
 
 func dispatch(all []string, c terminal.Console) int {
+	if status, answered := cmdline.Answer(all, c); answered {
+		return status
+	}
 	// The script of a shell asks for proposals.
 	if len(all) > 0 && strings.HasPrefix(all[0], cobra.ShellCompRequestCmd) {
 		return complete(all, c)
 	}
 	args, server := cmdline.Split(all)
-	switch {
-	case len(args) == 0 && !server.Given:
-		args = []string{"help"}
-	case len(args) == 1 && args[0] == "--version":
-		printVersion(c)
-		return terminal.OK
-	}
 	line := &cli.CommandLine{Console: c, Server: server}
 	root := commandTree(line)
 	if slices.ContainsFunc(args, cmdline.IsHelp) {
-		return help(line, root, args)
+		return help(line, root, slices.DeleteFunc(slices.Clone(args), cmdline.IsHelp))
 	}
 	if len(args) > 0 && args[0] == "run" {
 		return executeRun(line, all)
@@ -212,14 +199,9 @@ func propose(line *cli.CommandLine, names cobra.CompletionFunc) cobra.Completion
 
 // help prints the options of the command that args name.
 func help(line *cli.CommandLine, root *cobra.Command, args []string) int {
-	i := slices.IndexFunc(args, func(a string) bool { return !cmdline.IsHelp(a) })
-	if i < 0 {
-		line.Console.Printf("%s", programHelp(root, line.Console.Width()))
-		return terminal.OK
-	}
-	cmd, err := find(root, args[i])
+	cmd, err := find(root, args[0])
 	if err != nil {
-		return session.Misuse(line.Console, args[i:], cmdline.Server{}, err)
+		return session.Misuse(line.Console, args, cmdline.Server{}, err)
 	}
 	line.Console.Printf("%s", cli.OptionsText(cmd, line.Console.Width()))
 	return terminal.OK
@@ -228,7 +210,7 @@ func help(line *cli.CommandLine, root *cobra.Command, args []string) int {
 // runCommand returns the command run for its help and for completion: mcp-jail itself runs it.
 func runCommand(line *cli.CommandLine) *cobra.Command {
 	f := &cmdline.RunFlags{}
-	cmd := line.Command("run [options] [SERVER | -- COMMAND [ARG...]]", "Start a server in its jail (your clients do this for you)", 1, true, nil)
+	cmd := line.Command("run [options] [SERVER | -- COMMAND [ARG...]]", 1, true, nil)
 	cmd.Long = `SERVER is the name of a configured server. Without it, give a command after --. It may
 then read and write the project folder and has no network, unless options or the
 server's own file say otherwise. The options that say it are in ` + "`mcp-jail help rules`" + `.
@@ -255,34 +237,9 @@ func complete(args []string, c terminal.Console) int {
 	return terminal.Report(c, root.Execute())
 }
 
-// printVersion prints the version and the features of the running kernel.
-func printVersion(c terminal.Console) {
-	c.Printf("mcp-jail %s\ncommit   %s\ngo       %s %s/%s\n", cmdline.Version(), cmdline.Commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	kernel := kernelSummary()
-	width := c.TableColumns()
-	if width == 0 {
-		width = len(kernel) + 9 // scripts read the line
-	}
-	c.Printf("%s\n", terminal.Hang("kernel   ", "         ", kernel, width))
-}
-
-func kernelSummary() string {
-	f := confine.Probe()
-	s := f.System()
-	for _, n := range f.List() {
-		if n.Answer == confine.Yes {
-			s += ", " + n.Name
-			if n.Name == "landlock" {
-				s += fmt.Sprintf(" %d", f.LandlockABI)
-			}
-		}
-	}
-	return s
-}
-
 // preset returns the command preset.
 func preset(line *cli.CommandLine) *cobra.Command {
-	cmd := line.Command("preset [NAME]", "Show the ready-made policies for well-known servers", 1, false, func(args []string) error {
+	cmd := line.Command("preset [NAME]", 1, false, func(args []string) error {
 		if len(args) == 0 {
 			return listPresets(line.Console)
 		}

@@ -50,7 +50,7 @@ type trustedServer struct {
 // trust returns the command trust.
 func trust(line *cli.CommandLine) *cobra.Command {
 	t := &trustCmd{}
-	cmd := line.Command("trust [options] [FILE]", "Read and accept the .mcp-jail.toml of a project", 1, false, func(args []string) error {
+	cmd := line.Command("trust [options] [FILE]", 1, false, func(args []string) error {
 		t.file = cli.FirstOf(args)
 		t.result.Servers, t.result.Warnings = []trustedServer{}, []string{}
 		return cli.WithResult(line.Console, t.format, &t.result, t.run)

@@ -38,7 +38,7 @@ type undoCmd struct {
 // Undo returns the command undo.
 func Undo(line *cli.CommandLine) *cobra.Command {
 	u := &undoCmd{}
-	cmd := line.Command("undo [options] [NAME [PATH...]]", "Restore files that a server changed", cli.AnyNumber, false, func(args []string) error {
+	cmd := line.Command("undo [options] [NAME [PATH...]]", cli.AnyNumber, false, func(args []string) error {
 		if u.server = cli.FirstOf(args); len(args) > 0 {
 			u.paths = args[1:]
 		}

@@ -28,9 +28,13 @@ type source struct {
 	with    func(tool string, file *config.ServerFile) (*Target, error) // loads it as if the user had written a file
 }
 
-func (s *source) take(o config.LoadOptions) {
-	s.at = time.Now()
-	s.options, s.stamp = o, o.Stamp()
+// take takes what a target is loaded from. No session follows one of many targets, which have their servers in common.
+func (t *Target) take(o config.LoadOptions) {
+	if t.source.at = time.Now(); o.Servers == nil {
+		t.source.stamp = o.Stamp()
+		o.Servers = config.ReadServers(t.Host.ConfigDir)
+	}
+	t.source.options, t.Servers = o, o.Servers
 }
 
 // Followed is the target of a running session, which follows its configuration. New processes get the policy of the newest

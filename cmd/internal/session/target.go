@@ -53,7 +53,7 @@ type Target struct {
 	Package  *Package // nil if no launcher starts it, and before Resolve
 	Warnings []policy.Warning
 	Host     hostfs.Host
-	Servers  ServerFiles // nil: they are read for this target alone
+	Servers  config.Servers // nil: they are read for this target alone
 
 	commandLine config.CommandLineOptions // for a command after --
 	isTool      bool                      // for one tool, or for the tools without a table
@@ -127,7 +127,7 @@ func Resolve(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool s
 
 // Load loads the policy of a server as Resolve does, and does not resolve it.
 func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool string, server cmdline.Server) (*Target, error) {
-	return LoadWith(nil, common, flags, name, tool, server)
+	return LoadWith(config.LoadOptions{}, common, flags, name, tool, server)
 }
 
 // MakeOwn makes the directories of mcp-jail's own: a jail around them hides only what is there when it is built.
@@ -146,8 +146,8 @@ func MakeOwn() {
 	}
 }
 
-// LoadWith is Load as if the user had written a file of the server. nil is the one that is there.
-func LoadWith(file *config.ServerFile, common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool string, server cmdline.Server) (*Target, error) {
+// LoadWith is Load as if the user had written the Candidate of some options, and with their Servers.
+func LoadWith(o config.LoadOptions, common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool string, server cmdline.Server) (*Target, error) {
 	axes, err := cmdline.ParseWaivers("--waive", common.Waive)
 	if err != nil {
 		return nil, err
@@ -163,13 +163,13 @@ func LoadWith(file *config.ServerFile, common cmdline.ConfigFlags, flags cmdline
 	t := &Target{Host: host}
 	t.source.again = func() (*Target, error) { return Resolve(common, flags, name, tool, server) }
 	t.source.with = func(tool string, file *config.ServerFile) (*Target, error) {
-		return LoadWith(file, common, flags, name, tool, server)
+		return LoadWith(config.LoadOptions{Candidate: file}, common, flags, name, tool, server)
 	}
 	switch {
 	case flags.Preset != "":
 		return nil, PresetError(flags.Preset)
 	case flags.ID != "":
-		t.Policy, err = t.loadID(file, common, flags, name, tool, server, axes)
+		t.Policy, err = t.loadID(o, common, flags, name, tool, server, axes)
 	case tool != "" && server.Given:
 		return nil, terminal.Advise(false, fmt.Errorf("--tool %s is for a configured server; a command after -- has one process for all tools", tool), "leave --tool out")
 	case name == "" && !server.Given:
@@ -183,7 +183,8 @@ func LoadWith(file *config.ServerFile, common cmdline.ConfigFlags, flags cmdline
 		t.commandLine.Waive, t.commandLine.Dir = axes, host.Dir
 		t.commandLine.Key = KeyOf(host, server.Argv)
 		t.commandLine.Name = records.ShortKey(t.commandLine.Key)
-		t.source.take(config.LoadOptions{ID: t.commandLine.Key, Candidate: file})
+		o.ID = t.commandLine.Key
+		t.take(o)
 		if t.commandLine.Defaults, err = config.LoadDefaults(t.source.options); err != nil {
 			return t, &terminal.DefaultsError{Err: err}
 		}
@@ -198,7 +199,7 @@ func LoadWith(file *config.ServerFile, common cmdline.ConfigFlags, flags cmdline
 		if given := flags.FirstSet(); given != "" {
 			return nil, terminal.UsageErrorf("%s is for a command after --; the policy of server %s is in its configuration", given, name)
 		}
-		t.Policy, err = t.loadConfigured(file, common, name, tool, axes)
+		t.Policy, err = t.loadConfigured(o, common, name, tool, axes)
 	}
 	return t, err
 }
@@ -218,7 +219,7 @@ func KeyOf(host hostfs.Host, words []string) string {
 }
 
 // loadID loads the policy of a server with a file of its own.
-func (t *Target) loadID(file *config.ServerFile, common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool string, server cmdline.Server, axes []policy.Axis) (*policy.Policy, error) {
+func (t *Target) loadID(o config.LoadOptions, common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool string, server cmdline.Server, axes []policy.Axis) (*policy.Policy, error) {
 	id := flags.ID
 	flags.ID = ""
 	switch given := flags.FirstSet(); {
@@ -231,7 +232,8 @@ func (t *Target) loadID(file *config.ServerFile, common cmdline.ConfigFlags, fla
 	case given != "" || axes != nil:
 		return nil, terminal.UsageErrorf("%s is for a command without --id: the policy of an id is in its own file, and mcp-jail grant changes it", cmp.Or(given, "--waive"))
 	}
-	t.source.take(config.LoadOptions{ID: id, Candidate: file})
+	o.ID = id
+	t.take(o)
 	var cfg *config.Config
 	_, err := records.IDOf(records.Started{ID: id, Words: server.Argv}, func(string) (words []string, err error) {
 		if cfg, err = config.Load(t.source.options); err != nil {
@@ -255,13 +257,14 @@ func (t *Target) loadID(file *config.ServerFile, common cmdline.ConfigFlags, fla
 	return t.PolicyOf(tool)
 }
 
-func (t *Target) loadConfigured(file *config.ServerFile, common cmdline.ConfigFlags, name, tool string, axes []policy.Axis) (*policy.Policy, error) {
+func (t *Target) loadConfigured(o config.LoadOptions, common cmdline.ConfigFlags, name, tool string, axes []policy.Axis) (*policy.Policy, error) {
 	files, err := ExpandHome(common.Config)
 	if err != nil {
 		return nil, err
 	}
 	t.Host.Configs = AbsolutePaths(files)
-	t.source.take(config.LoadOptions{Files: files, Candidate: file})
+	o.Files = files
+	t.take(o)
 	cfg, err := LoadConfig(t.source.options, t.Host)
 	if err != nil {
 		return nil, err

@@ -20,18 +20,10 @@ type writers struct {
 	config  *config.Config // nil for a command after --
 	key     string         // tells the note about this server from others of its name
 	broken  []error        // about files of servers that cannot be used
-	servers ServerFiles
+	servers config.Servers
 
 	mu        sync.Mutex               // calls of tools ask at once
 	untrusted func(file string) string // nil before it is asked
-}
-
-// ServerFiles returns the files of all servers, and an error for each that cannot be used.
-type ServerFiles func() (files []*config.ServerFile, broken []error)
-
-// ReadServers returns a function that reads them once, for all targets that have it.
-func ReadServers(host hostfs.Host) ServerFiles {
-	return sync.OnceValues(func() ([]*config.ServerFile, []error) { return config.ServerFiles(host.ConfigDir) })
 }
 
 func (t *Target) writers() *writers {
@@ -55,7 +47,7 @@ func (w *writers) find() (err error) {
 		return &terminal.HostError{Err: err}
 	}
 	if w.servers == nil {
-		w.servers = ReadServers(*w.host)
+		w.servers = config.ReadServers(w.host.ConfigDir)
 	}
 	files, broken := w.servers()
 	for _, f := range files {

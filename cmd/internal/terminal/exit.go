@@ -168,3 +168,15 @@ func OneLine(err error) string {
 	}
 	return show.Line(text)
 }
+
+// Complete runs a command that prints, and returns its exit status. If output was lost, that is at least Failure.
+func Complete(c Console, run func(Console) int) int {
+	var lost error
+	c.WriteErr = &lost
+	status := run(c)
+	if lost != nil {
+		c.Errorf("the output is not complete: %s", lost)
+		status = max(status, Failure)
+	}
+	return status
+}

@@ -36,7 +36,7 @@ type IDs struct {
 func NewIDs(configDir string, files []*File, tables []string) *IDs {
 	n := &IDs{filepath.Join(configDir, config.ServersDir), nil, map[string]bool{}, map[string]bool{}, map[string]string{}, map[string]*config.ServerFile{}, ""}
 	var broken []error
-	n.files, broken = config.ServerFiles(configDir)
+	n.files, broken = config.ReadServers(configDir)()
 	slices.SortStableFunc(n.files, func(a, b *config.ServerFile) int { return len(a.Server.Name) - len(b.Server.Name) }) // NAME, NAME-2, NAME-10
 	for _, f := range n.files {
 		n.taken[f.Server.Name] = true

@@ -160,7 +160,7 @@ func TestCopiedLine(t *testing.T) {
 			}
 		}
 	}
-	if files, _ := config.ServerFiles(configDir(h)); len(files) != 1 {
+	if files, _ := config.ReadServers(configDir(h))(); len(files) != 1 {
 		t.Errorf("%d files", len(files))
 	}
 }
@@ -208,7 +208,7 @@ func TestKnownIDs(t *testing.T) {
 				t.Errorf("%s: %s, %q", name, s.Own.Server.ID, s.Notes)
 			}
 		}
-		files, broken := config.ServerFiles(configDir(h))
+		files, broken := config.ReadServers(configDir(h))()
 		if at := slices.IndexFunc(files, func(f *config.ServerFile) bool { return f.Server.ID == s.Own.Server.ID }); at < 0 || len(broken) > 0 {
 			t.Errorf("%s: no file has the id: %v", name, broken)
 		}
@@ -284,7 +284,7 @@ func TestOffered(t *testing.T) {
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
-		files, _ := config.ServerFiles(configDir(h))
+		files, _ := config.ReadServers(configDir(h))()
 		for _, f := range files {
 			if !strings.Contains(first, f.Server.ID) { // it is of this row
 				must(t, os.Remove(f.Path))

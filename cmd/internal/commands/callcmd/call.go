@@ -65,7 +65,7 @@ const maxAnswer = 1 << 30
 // Call returns the command.
 func Call(line *cli.CommandLine) *cobra.Command {
 	k := &callCmd{Chooser: Chooser{Verb: "call"}, timeout: 5 * time.Minute}
-	cmd := line.Command("call [options] SERVER [TOOL [JSON | NAME=VALUE...]]", "Call a server's tool from the terminal, in its jail", cli.AnyNumber, false, func(words []string) error {
+	cmd := line.Command("call [options] SERVER [TOOL [JSON | NAME=VALUE...]]", cli.AnyNumber, false, func(words []string) error {
 		if len(words) == 0 {
 			return terminal.UsageErrorf("name a server. To see your servers:\n  mcp-jail status")
 		}

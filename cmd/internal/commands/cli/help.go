@@ -19,13 +19,13 @@ import (
 // OptionsText returns the answer to COMMAND --help: the usage, and a line for each option.
 func OptionsText(cmd *cobra.Command, width int) string {
 	rows := append(flagRows(cmd, false), [2]string{"  -h, --help", "This list. More: mcp-jail help " + cmd.Name()})
-	return hang("Usage: ", strings.Repeat(" ", 11), cmd.UseLine(), width) + Reflow(cmd.Short, width) + "\n" + Rows(rows, width)
+	return terminal.Item("Usage: ", strings.Repeat(" ", 11), cmd.UseLine(), width) + Reflow(cmd.Short, width) + "\n" + terminal.Rows(rows, width)
 }
 
 // HelpText returns the whole help of a command in lines of at most width characters. Examples stay
 // whole: users copy them.
 func HelpText(cmd *cobra.Command, width int) string {
-	text := hang("Usage: ", strings.Repeat(" ", 11), cmd.UseLine(), width) + "\n" + Reflow(cmd.Short, width) + "\n"
+	text := terminal.Item("Usage: ", strings.Repeat(" ", 11), cmd.UseLine(), width) + "\n" + Reflow(cmd.Short, width) + "\n"
 	if cmd.Long != "" {
 		text += "\n" + Reflow(cmd.Long, width) + "\n"
 	}
@@ -33,7 +33,7 @@ func HelpText(cmd *cobra.Command, width int) string {
 		text += "\nExamples:\n" + cmd.Example + "\n"
 	}
 	if rows := flagRows(cmd, false); len(rows) > 0 {
-		text += Table("Options", rows, width)
+		text += terminal.Table("Options", rows, width)
 	}
 	return text
 }
@@ -44,7 +44,7 @@ func RulesText(width int) string {
 	cmd.Flags().SortFlags = false
 	AddFlags(cmd, (&cmdline.PolicyFlags{}).Flags()...)
 	return Reflow("These options of `mcp-jail run`, `plan` and `grant` say what a server may use. Those with *\n"+
-		"may be given several times.", width) + "\n\n" + Rows(flagRows(cmd, true), width)
+		"may be given several times.", width) + "\n\n" + terminal.Rows(flagRows(cmd, true), width)
 }
 
 // ruleMark marks a flag that says what a server may use.
@@ -76,40 +76,6 @@ func flagRows(cmd *cobra.Command, rules bool) (rows [][2]string) {
 	return rows
 }
 
-// leastText is the width of a second column below which it gets lines of its own.
-const leastText = 28
-
-// Table returns a heading with rows of two columns below it.
-func Table(heading string, rows [][2]string, width int) string {
-	return "\n" + heading + ":\n" + Rows(rows, width)
-}
-
-// mostLeft is the most characters of a first column. A longer one pushes only its own text aside.
-const mostLeft = 26
-
-// Rows returns rows of two columns.
-func Rows(rows [][2]string, width int) string {
-	left := 0
-	for _, r := range rows {
-		if n := utf8.RuneCountInString(r[0]) + 2; n <= mostLeft {
-			left = max(left, n)
-		}
-	}
-	var b strings.Builder
-	for _, r := range rows {
-		if width-left < leastText {
-			b.WriteString(r[0] + "\n" + hang("", strings.Repeat(" ", 10), r[1], width))
-			continue
-		}
-		first := fmt.Sprintf("%-*s", left, r[0])
-		if utf8.RuneCountInString(r[0]) >= left {
-			first = r[0] + "  "
-		}
-		b.WriteString(hang(first, strings.Repeat(" ", left), r[1], width))
-	}
-	return b.String()
-}
-
 // item matches a line of a list in a help text: a word, two spaces or more, what it means.
 var item = show.Pattern(`^( +\S+(?: \S+)* {2,})(\S.*)$`)
 
@@ -121,7 +87,7 @@ func Reflow(text string, width int) string {
 	var first, words string // of the paragraph or the item that is being read
 	flush := func() {
 		if words != "" {
-			b.WriteString(hang(first, strings.Repeat(" ", utf8.RuneCountInString(first)), words, width))
+			b.WriteString(terminal.Item(first, strings.Repeat(" ", utf8.RuneCountInString(first)), words, width))
 		}
 		first, words = "", ""
 	}
@@ -147,15 +113,6 @@ func Reflow(text string, width int) string {
 	}
 	flush()
 	return strings.TrimRight(b.String(), "\n")
-}
-
-// hang writes a text in lines of at most width characters. The first begins with first, and all
-// others with rest. If both leave too little room, rest is shorter.
-func hang(first, rest, text string, width int) string {
-	if width-len(rest) < leastText {
-		rest = rest[:min(len(rest), 8)]
-	}
-	return strings.TrimRight(terminal.Hang(first, rest, text, width), " ") + "\n"
 }
 
 // textFlag makes a flag of package cmdline a flag of the library.

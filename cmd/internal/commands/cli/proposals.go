@@ -84,8 +84,9 @@ type CommandLine struct {
 
 // Command returns a command that takes up to most arguments. If forServers is set, it also takes
 // a command after "--".
-func (line *CommandLine) Command(use, short string, most int, forServers bool, run func(args []string) error) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short}
+func (line *CommandLine) Command(use string, most int, forServers bool, run func(args []string) error) *cobra.Command {
+	cmd := &cobra.Command{Use: use}
+	cmd.Short = cmdline.About(cmd.Name())
 	cmd.Flags().SortFlags = false
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		switch {

@@ -46,7 +46,7 @@ type grantResult struct {
 // Grant returns the command grant.
 func Grant(line *cli.CommandLine) *cobra.Command {
 	g := &grantCmd{}
-	cmd := line.Command("grant [options] SERVER", "Allow a server more, or take it back", 1, false, func(args []string) error {
+	cmd := line.Command("grant [options] SERVER", 1, false, func(args []string) error {
 		g.server = cli.FirstOf(args)
 		return cli.WithResult(line.Console, g.format, &g.result, g.Run)
 	})
@@ -120,7 +120,7 @@ func (g *grantCmd) Run(c terminal.Console) error {
 	before := string(e.was.Encode())
 	how := How{Yes: g.yes, DryRun: g.dryRun, Named: g.last, By: "grant" + map[bool]string{true: " --last"}[g.last] + map[bool]string{true: " --remove"}[g.remove]}
 	defer func() {
-		files, _ := config.ServerFiles(e.host.ConfigDir)
+		files, _ := config.ReadServers(e.host.ConfigDir)()
 		changed := slices.ContainsFunc(files, func(f *config.ServerFile) bool { return f.Path == e.now.Path && string(f.Encode()) != before })
 		g.result = grantResult{e.Name, e.now.Path, changed, cli.NonNil(typed(e.asked())), cli.NonNil(how.left)}
 		if e.setting != nil {

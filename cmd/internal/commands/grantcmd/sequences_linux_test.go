@@ -82,7 +82,7 @@ func (y *history) command(remove bool, flag string) {
 	y.t.Helper()
 	host, err := hostfs.LocalHost()
 	must(y.t, err)
-	files, _ := config.ServerFiles(host.ConfigDir)
+	files, _ := config.ReadServers(host.ConfigDir)()
 	f := files[0].Server
 	out, err := os.Create(filepath.Join(y.h.Home, "said"))
 	must(y.t, err)
@@ -203,7 +203,7 @@ func (y *history) remove() {
 
 // byHand writes a rule into the file of the server, or takes one out.
 func (y *history) byHand() {
-	files, _ := config.ServerFiles(filepath.Join(y.h.Home, ".config/mcp-jail"))
+	files, _ := config.ReadServers(filepath.Join(y.h.Home, ".config/mcp-jail"))()
 	file := files[0].Path
 	text := testkit.ReadFile(y.t, file)
 	blocks := strings.Split(text, "\n[[")
@@ -278,7 +278,7 @@ func newHistory(t *testing.T, random *rand.Rand) *history {
 func (y *history) said(word string, table bool) {
 	y.word, y.table = word, table
 	y.log = append(y.log, fmt.Sprintf("workspace = %q, with a rule: %v", word, table))
-	files, _ := config.ServerFiles(filepath.Join(y.h.Home, ".config/mcp-jail"))
+	files, _ := config.ReadServers(filepath.Join(y.h.Home, ".config/mcp-jail"))()
 	text, _, _ := strings.Cut(testkit.ReadFile(y.t, files[0].Path), "\n[servers.s.access]")
 	if word != "" {
 		text += "\n[servers.s.access]\nworkspace = \"" + word + "\"\n"
@@ -302,7 +302,7 @@ func (y *history) edited() {
 	y.log = append(y.log, "edit the line")
 	testkit.WriteFile(y.t, y.path, after)
 	y.wrapped()
-	files, _ := config.ServerFiles(filepath.Join(y.h.Home, ".config/mcp-jail"))
+	files, _ := config.ReadServers(filepath.Join(y.h.Home, ".config/mcp-jail"))()
 	started := cmdline.Server{Given: true, Argv: []string{"/bin/true", fmt.Sprint(y.words)}}
 	if _, err := session.Load(cmdline.ConfigFlags{}, cmdline.PolicyFlags{ID: files[0].Server.ID}, "", "", started); err != nil {
 		y.t.Errorf("%q: %v", y.log, err)
@@ -315,7 +315,7 @@ func TestRandomSequences(t *testing.T) {
 	seed := time.Now().UnixNano()
 	for n := range testkit.Rounds(10, 200) {
 		y := newHistory(t, rand.New(rand.NewPCG(uint64(seed), uint64(n))))
-		files, _ := config.ServerFiles(filepath.Join(y.h.Home, ".config/mcp-jail"))
+		files, _ := config.ReadServers(filepath.Join(y.h.Home, ".config/mcp-jail"))()
 		id := files[0].Server.ID
 		y.said([]string{"", "write", "read", "none"}[n%4], n/4%2 == 1)
 		for range 30 {
@@ -337,7 +337,7 @@ func TestRandomSequences(t *testing.T) {
 				y.edited()
 			}
 			var broken []error
-			files, broken = config.ServerFiles(filepath.Join(y.h.Home, ".config/mcp-jail"))
+			files, broken = config.ReadServers(filepath.Join(y.h.Home, ".config/mcp-jail"))()
 			if len(files) != 1 || len(broken) > 0 || files[0].Server.ID != id {
 				t.Fatalf("seed %d: %d files, %v after %q", seed, len(files), broken, y.log)
 			}

@@ -75,17 +75,18 @@ func find(x *index.Index, word string) (*server, error) {
 
 // load loads the policy that the server has if its file is as given; nil is the one that is there.
 func (s *server) load(file *config.ServerFile, tool string) (*session.Target, error) {
+	o := config.LoadOptions{Candidate: file}
 	switch {
 	case s.line != nil:
-		return s.line.LoadWith(file, nil, tool)
+		return s.line.LoadWith(o, nil, tool)
 	case s.words == nil:
-		return session.LoadWith(file, cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, s.Key, tool, cmdline.Server{})
+		return session.LoadWith(o, cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, s.Key, tool, cmdline.Server{})
 	}
 	flags := cmdline.PolicyFlags{}
 	if !s.isLine() {
 		flags.ID = s.Key
 	}
-	return session.LoadWith(file, cmdline.ConfigFlags{}, flags, "", tool, cmdline.Server{Given: true, Argv: s.words})
+	return session.LoadWith(o, cmdline.ConfigFlags{}, flags, "", tool, cmdline.Server{Given: true, Argv: s.words})
 }
 
 // isTable reports whether the user wrote the policy as a table, which mcp-jail does not change.
@@ -169,7 +170,7 @@ func (v *version) with(f *config.ServerFile, known ...*checked) *version {
 
 // read reads the file of a server, and the policy that it has now.
 func (s *server) read() (*base, error) {
-	files, _ := config.ServerFiles(s.host.ConfigDir)
+	files, _ := config.ReadServers(s.host.ConfigDir)()
 	var file, saved *config.ServerFile
 	if at := slices.IndexFunc(files, func(f *config.ServerFile) bool { return f.Server.ID == s.Key }); at >= 0 {
 		file = files[at]

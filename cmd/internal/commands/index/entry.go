@@ -32,6 +32,8 @@ type Entry struct {
 	flags *cmdline.RunFlags // of mcp-jail run in the line
 	err   error             // of these flags
 	home  string
+
+	servers config.Servers // of the index
 }
 
 // Verdict returns how the entry starts its server. What wrap would make of one without mcp-jail takes a millisecond, so an entry
@@ -165,12 +167,12 @@ func (e *Entry) UseEnv(keep bool) (restore func(), set int, err error) {
 // Load loads the policy that the server gets from its client. It sets the variables of the entry
 // in the environment of this process.
 func (e *Entry) Load(waive []string) (*session.Target, error) {
-	return e.LoadWith(nil, waive, "")
+	return e.LoadWith(config.LoadOptions{Servers: e.servers}, waive, "")
 }
 
-// LoadWith is Load for one tool, or for the whole server if tool is "", as if the user had written a file of the
-// server. nil is the one that is there.
-func (e *Entry) LoadWith(file *config.ServerFile, waive []string, tool string) (t *session.Target, err error) {
+// LoadWith is Load for one tool, or for the whole server if tool is "", as session.LoadWith does it. Without Servers in the options,
+// their files are read again.
+func (e *Entry) LoadWith(o config.LoadOptions, waive []string, tool string) (t *session.Target, err error) {
 	if err = e.err; err == nil {
 		_, _, err = e.UseEnv(false)
 	}
@@ -183,7 +185,7 @@ func (e *Entry) LoadWith(file *config.ServerFile, waive []string, tool string) (
 	if e.line.Argv == nil { // it starts a server of the configuration
 		name, server = e.line.Name, cmdline.Server{}
 	}
-	if t, err = session.LoadWith(file, common, e.flags.PolicyFlags, name, tool, server); err != nil {
+	if t, err = session.LoadWith(o, common, e.flags.PolicyFlags, name, tool, server); err != nil {
 		return nil, fmt.Errorf("%s: %w", e.Place(), err)
 	}
 	return t, nil
@@ -210,7 +212,7 @@ func (e *Entry) Earlier() (earlier session.Earlier, err error) {
 	if err != nil {
 		return earlier, err
 	}
-	t, err := session.Load(e.flags.ConfigFlags, e.flags.PolicyFlags, "", "", cmdline.Server{Given: true, Argv: e.line.Argv})
+	t, err := session.LoadWith(config.LoadOptions{Servers: e.servers}, e.flags.ConfigFlags, e.flags.PolicyFlags, "", "", cmdline.Server{Given: true, Argv: e.line.Argv})
 	if err != nil {
 		return earlier, fmt.Errorf("%s: %w", e.Place(), err)
 	}

@@ -56,13 +56,15 @@ func (n GapNeed) add(more GapNeed) GapNeed {
 // A gapFinder finds the needs of entries. It builds a jail only when it must.
 type gapFinder struct {
 	host            clients.Host
-	servers         session.ServerFiles
+	servers         config.Servers
 	standard, fetch *GapNeed // what try found for the default policy, and for one that fetches a package
 	err             error    // of standard
 }
 
-// NewGapFinder returns a gapFinder for entries as their clients start them on a host.
-func NewGapFinder(host clients.Host) *gapFinder { return &gapFinder{host: host} }
+// NewGapFinder returns a gapFinder for entries as their clients start them on a host, beside some servers.
+func NewGapFinder(host clients.Host, servers config.Servers) *gapFinder {
+	return &gapFinder{host: host, servers: servers}
+}
 
 // Try builds a jail, and one without namespaces where the host refuses them. The error says that
 // neither can be built, and that no waiver changes this.
@@ -131,12 +133,8 @@ func (f *gapFinder) compile(file *wrapping.File, e wrapping.Entry, own *config.S
 	}
 	restore, _, _ := file.UseEnv(e, f.host.Home, false) // no program can be started with a variable that cannot be set
 	defer restore()
-	t, err := session.LoadWith(own, given.ConfigFlags, given.PolicyFlags, "", "", cmdline.Server{Given: true, Argv: file.Started(e, argv, f.host)})
+	t, err := session.LoadWith(config.LoadOptions{Candidate: own, Servers: f.servers}, given.ConfigFlags, given.PolicyFlags, "", "", cmdline.Server{Given: true, Argv: file.Started(e, argv, f.host)})
 	if err == nil {
-		if f.servers == nil {
-			f.servers = session.ReadServers(t.Host)
-		}
-		t.Servers = f.servers
 		err = t.Resolve()
 	}
 	if t != nil {

@@ -95,6 +95,7 @@ type Index struct {
 	ProgramErr error   // why there is none: no entry is known to be jailed then
 
 	clients clients.Host
+	servers config.Servers
 	files   []*config.ServerFile
 	tables  map[string]*config.Config             // of each directory
 	joined  map[string]*Server                    // by key, or by signature
@@ -145,7 +146,8 @@ func (s *Choice) Read() (*Index, error) {
 
 func (s *Choice) read(host hostfs.Host, files []*wrapping.File, program Program) *Index {
 	x := &Index{Host: host, Files: files, Program: program, clients: ClientsHost(host), tables: map[string]*config.Config{}, joined: map[string]*Server{}, of: map[*wrapping.File]map[string]*Server{}}
-	x.files, x.Broken = config.ServerFiles(host.ConfigDir)
+	x.servers = config.ReadServers(host.ConfigDir)
+	x.files, x.Broken = x.servers()
 	if x.Stored, x.StoredErr = KnownStored(host); x.StoredErr != nil {
 		x.Err = x.StoredErr
 	}
@@ -241,7 +243,7 @@ func (x *Index) unwrapped(f *config.ServerFile) *Server {
 
 // addEntry adds the server of an entry, and returns it.
 func (x *Index) addEntry(f *wrapping.File, e wrapping.Entry) *Server {
-	one := &Entry{File: f, Entry: e, home: x.Host.Home}
+	one := &Entry{File: f, Entry: e, home: x.Host.Home, servers: x.servers}
 	one.judge = sync.OnceValue(func() wrapping.Verdict { return f.Judge(e, x.Program.Program, x.clients) })
 	s := &Server{Called: []string{e.Server}, Words: e.Argv(), Entries: []*Entry{one}}
 	raw, wrapped := clients.ParseWrapped(e.Argv())

@@ -35,7 +35,7 @@ type checkCmd struct {
 // Check returns the command check.
 func Check(line *cli.CommandLine) *cobra.Command {
 	k := &checkCmd{}
-	cmd := line.Command("check [options] [FILE... | NAME]", "Find mistakes in the policies of all servers", cli.AnyNumber, false, func(args []string) error {
+	cmd := line.Command("check [options] [FILE... | NAME]", cli.AnyNumber, false, func(args []string) error {
 		return k.run(line.Console, args)
 	})
 	cmd.Long = `check reads every policy file and the entry of every server that starts in a jail,
@@ -103,7 +103,7 @@ type checkReport struct {
 	Servers  []serverReport `json:"servers"`
 
 	home    string
-	servers session.ServerFiles
+	servers config.Servers
 }
 
 // fileProblem is a mistake because of which a file is not used.
@@ -258,7 +258,7 @@ func (r *checkReport) addServer(name, place string, t *session.Target) {
 		r.Servers = append(r.Servers, s)
 	}()
 	if r.servers == nil {
-		r.servers = session.ReadServers(t.Host)
+		r.servers = config.ReadServers(t.Host.ConfigDir)
 	}
 	t.Servers = r.servers
 	var err error

@@ -30,7 +30,7 @@ type logCmd struct {
 // Log returns the command log.
 func Log(line *cli.CommandLine) *cobra.Command {
 	l := &logCmd{}
-	cmd := line.Command("log [options] [SERVER]", "Show what a server did", 1, false, func(args []string) error {
+	cmd := line.Command("log [options] [SERVER]", 1, false, func(args []string) error {
 		l.server = cli.FirstOf(args)
 		return l.Run(line.Console)
 	})

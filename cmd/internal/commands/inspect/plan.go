@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 type planCmd struct {
@@ -27,7 +28,7 @@ type planCmd struct {
 // Plan returns the command plan.
 func Plan(line *cli.CommandLine) *cobra.Command {
 	p := &planCmd{}
-	cmd := line.Command("plan [options] [NAME | -- COMMAND [ARG...]]", "Show everything that a server may use", 1, true, func(args []string) error {
+	cmd := line.Command("plan [options] [NAME | -- COMMAND [ARG...]]", 1, true, func(args []string) error {
 		p.serverName = cli.FirstOf(args)
 		return p.run(line.Console, line.Server)
 	})
@@ -115,7 +116,7 @@ func (p *planCmd) resolveEntry(x *index.Index, s *index.Server) (t *session.Targ
 	case given != "":
 		return nil, nil, terminal.UsageErrorf("%s is for a command after --; the flags of %s are in the file of its client. With more flags:\n  %s", given, p.serverName, e.PlanLine(p.PolicyFlags.Words()))
 	}
-	if t, err = e.LoadWith(nil, p.Waive, p.tool); err == nil {
+	if t, err = e.LoadWith(config.LoadOptions{}, p.Waive, p.tool); err == nil {
 		err = t.Resolve()
 	}
 	return t, e, err

@@ -27,7 +27,7 @@ type whyCmd struct {
 
 func Why(line *cli.CommandLine) *cobra.Command {
 	w := &whyCmd{}
-	cmd := line.Command("why [options] [SERVER]", "Explain why a server failed and what to do about it", 1, false, func(args []string) error {
+	cmd := line.Command("why [options] [SERVER]", 1, false, func(args []string) error {
 		w.server = cli.FirstOf(args)
 		return w.Run(line.Console)
 	})

@@ -43,7 +43,7 @@ type learnCmd struct {
 // Learn returns the command learn.
 func Learn(line *cli.CommandLine) *cobra.Command {
 	k := &learnCmd{budget: 5 * time.Minute}
-	cmd := line.Command("learn [options] SERVER", "Try a server's tools and propose the policy that they need", 1, false, func(args []string) error {
+	cmd := line.Command("learn [options] SERVER", 1, false, func(args []string) error {
 		k.Server = cli.FirstOf(args)
 		return k.Run(line.Console)
 	})

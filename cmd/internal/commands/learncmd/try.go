@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -97,7 +98,7 @@ func (l *loop) target() (*session.Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := session.LoadWith(l.edit.File(), flags.ConfigFlags, flags.PolicyFlags, flags.Server, "", server)
+	t, err := session.LoadWith(config.LoadOptions{Candidate: l.edit.File()}, flags.ConfigFlags, flags.PolicyFlags, flags.Server, "", server)
 	if err == nil {
 		err = t.Resolve()
 	}

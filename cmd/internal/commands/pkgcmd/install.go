@@ -59,7 +59,7 @@ type installedPackage struct {
 
 func Install(line *cli.CommandLine) *cobra.Command {
 	i := &installCmd{}
-	cmd := line.Command("install [options] [SERVER...]", "Download a server's package and pin its version, or update it", cli.AnyNumber, true, func(args []string) error {
+	cmd := line.Command("install [options] [SERVER...]", cli.AnyNumber, true, func(args []string) error {
 		i.servers, i.given = args, line.Server
 		i.result.Packages = []installedPackage{}
 		return cli.WithResult(line.Console, i.format, &i.result, i.Run)

@@ -265,7 +265,7 @@ func lacking(host clients.Host) index.GapNeed {
 	if host.OS == "linux" && confine.Probe().UserNamespaces.Answer != confine.No {
 		return index.GapNeed{}
 	}
-	return index.NewGapFinder(host).Standard()
+	return index.NewGapFinder(host, nil).Standard()
 }
 
 // A storedPart is what mcp-jail has stored of a server.

@@ -38,8 +38,7 @@ type statusCmd struct {
 // Status returns the command.
 func Status(line *cli.CommandLine) *cobra.Command {
 	s := &statusCmd{}
-	short := "Show your servers: in a jail or not, last use, last failure"
-	cmd := line.Command("status [options] [NAME...]", short, cli.AnyNumber, false, func(args []string) error {
+	cmd := line.Command("status [options] [NAME...]", cli.AnyNumber, false, func(args []string) error {
 		s.names = args
 		return s.Run(line.Console)
 	})

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 // openGaps are what this host cannot enforce of the servers of a wrap, and they have not accepted.
@@ -32,8 +33,8 @@ type serverGaps struct {
 }
 
 // lookForGaps has each entry of some changes accept what this host cannot enforce of its policy. The error says that no jail can be built at all.
-func lookForGaps(c terminal.Console, program wrapping.Program, host clients.Host, changes []*wrapping.Change) (open openGaps, err error) {
-	finder := index.NewGapFinder(host)
+func lookForGaps(c terminal.Console, servers config.Servers, host clients.Host, changes []*wrapping.Change) (open openGaps, err error) {
+	finder := index.NewGapFinder(host, servers)
 	here := slices.ContainsFunc(changes, func(ch *wrapping.Change) bool { return len(ch.Changed()) > 0 })
 	if here {
 		session.Prove(context.Background(), c)

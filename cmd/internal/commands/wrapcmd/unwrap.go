@@ -19,7 +19,7 @@ import (
 
 func Unwrap(line *cli.CommandLine) *cobra.Command {
 	u := &changeCmd{}
-	cmd := line.Command("unwrap [options]", "Take servers out of the jail again", 0, false, func([]string) error {
+	cmd := line.Command("unwrap [options]", 0, false, func([]string) error {
 		return u.unwrap(line.Console)
 	})
 	cmd.Long = `unwrap takes the words of mcp-jail out of the files of your MCP clients. The rest of each

@@ -40,7 +40,7 @@ type wrapCmd struct {
 
 func Wrap(line *cli.CommandLine) *cobra.Command {
 	w := &wrapCmd{}
-	cmd := line.Command("wrap [options]", "Put your clients' MCP servers in a jail", 0, false, func([]string) error {
+	cmd := line.Command("wrap [options]", 0, false, func([]string) error {
 		return w.Run(line.Console)
 	})
 	cmd.Long = `wrap finds the servers of your MCP clients, of their plugins and of the project in the
@@ -93,7 +93,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 			return f.Wrap(program.Program, w.Selection, index.ClientsHost(host), ids)
 		})
 	}
-	weaker, noJail := lookForGaps(c, program.Program, index.ClientsHost(host), draft())
+	weaker, noJail := lookForGaps(c, config.ReadServers(host.ConfigDir), index.ClientsHost(host), draft())
 	if noJail != nil && !w.dryRun {
 		return noJail
 	}
