@@ -12,10 +12,10 @@ demo: build ## two servers in two jails: what works, what is refused, the grant;
 
 # Root makes an ordinary user for the tests. What differs for root runs as root as well, in test-all:
 # confine/integration, confine/attacks, undo, and those that "rooted" in testdata/test.sh lists.
-test: ## install what the tests need; each package once, as an ordinary user
+test: ## install what the tests need; each promise once, as an ordinary user
 	bash testdata/test.sh
 
-test-all: ## lint; the attacks and conformance, which make test leaves out; what differs for root
+test-all: ## lint; the forms, attacks and races that make test leaves out; what differs for root
 	bash testdata/test.sh all
 
 test-long: ## every form of a test: each attack, client, server, kind of jail, all random rounds

@@ -1,8 +1,8 @@
 #!/bin/bash
 # make test, make test-all and make test-long.
 #
-#   test.sh       every package but those of "late", once
-#   test.sh all   lint; the packages of "late"; as root, what differs for root: "rooted"
+#   test.sh       each promise once: every package, without what "late" lists
+#   test.sh all   lint; what "late" lists; as root, what differs for root: "rooted"
 #   test.sh long  all of these in their long form: every attack, client and
 #                 server, and all rounds of random tests
 #
@@ -20,8 +20,19 @@ root=$PWD
 export CGO_ENABLED=0
 export GOFLAGS="${GOFLAGS:+$GOFLAGS }-trimpath" # a checkout in another directory finds what was compiled
 
-late="confine/attacks conformance internal/testkit/registry packages/install packaging"
-# What differs for root: packages, some of them with the names of these tests.
+# Two lists of packages, some with the names of tests as -test.run takes them. A package without names is there
+# with all of its tests.
+#
+# late: further forms of what other tests hold in their lowest form, and races that need many rounds.
+late="confine/attacks
+conformance
+internal/testkit/registry
+packages/install
+packaging
+cmd/mcp-jail ^(TestCallsOfStart|TestContainers|TestExplain.*|TestEmbedding|TestClients.*|TestFollow|TestForeignDirectories|TestNested|TestOwnMemory.*|TestPreset(Browsers|Stateless|Tools)|TestServerMemoryDiagnosed|TestSixteenServers|TestStatelessKilledLeavesNothing|TestUndoRandom|TestWithoutNamespacesPackage.*)$|TestDocumentsRun/docs|TestPrintedCommandsRun/^(letters|a_comma|a_file_in|a_folder_out|a_file_out|by_python|that_is|a_link|a_script|its_|to_make_a_(folder|link)|to_remove|to_move|to_cut|to_write|a_temporary|a_variable_of|a_socket)|TestStatelessToolsNeverShare/warm|TestScripts/^(again.*|package_(believed|failing|install|project|scripts)|run_limits|stored|terminal|why_.*|wrap_.*)$
+confine/integration TestWithoutNamespaces/all_else|TestJail(CommandsThreads|CommandsHostile|Survivors|NameRace|Thousand|RaceForObjects|SwapsDuring|MemoryOfManyChildren)|TestJailAgreesWithThePolicy/seeds_27|TestJailBlockedCallsDelayNoOthers/swapped
+packages/sources TestNoLoginElsewhere/^(npm_(a_variable|a_scope_elsewhere|a_mirror|a_login_of|a_login_in_an|a_password|a_proxy|basic|CRLF|authorities|401)|pip_(further|a_netrc_(for|of)|401|no_variable|trusted|a_proxy))"
+# rooted: what differs for root.
 rooted="confine/integration
 confine/attacks
 confine TestPreparedOfAnotherUser
@@ -256,7 +267,7 @@ failures() {
 # a second version of Python, which distributions do not have.
 verdict() {
 	local name skipped unearned= good="MCPJAIL_LONG=|one version of Python with pip"
-	if [ "$2" = user ] && grep -qE "^$1( |\$)" <<<"$rooted"; then good+="|[Rr]oot[ :]|TestEgress runs this"; fi
+	if [ "$2" = user ] && names_in "$rooted" "$1" >/dev/null; then good+="|[Rr]oot[ :]|TestEgress runs this"; fi
 	shift 2
 	if grep -aq '^testing: warning: no tests to run' "$1"; then
 		echo "no test has the name that was asked for" >&2
@@ -322,15 +333,12 @@ parallel() {
 	esac
 }
 
-# run HOW PACKAGE [TESTS] runs the tests of a package: as the user, or as root.
+# run HOW PACKAGE [OPTION] runs the tests of a package: as the user, or as root. The option says which.
 run() {
-	local how=$1 package=$2 dir=$root/$2 command=("${defaults[@]}") options=(-test.v -test.timeout 75m -test.parallel "$(parallel "$2")")
+	local how=$1 package=$2 dir=$root/$2 command=("${defaults[@]}") options=(-test.v -test.timeout 75m -test.parallel "$(parallel "$2")" ${3:+"$3"})
 	local log=$work/log/$package/$how begin=$SECONDS name=$how%${2//\//%} said
 	mkdir -p "${log%/*}"
-	case $how in
-	user) dir=$sources/$package command=("${as[@]}") ;;
-	root) options+=(-test.run "${3:-.}") ;;
-	esac
+	[ "$how" = root ] || dir=$sources/$package command=("${as[@]}")
 	if compiled "tests/$package/test" >"$log" 2>&1 && during "$package, $how" in_dir "$dir" "${command[@]}" "$work/tests/$package/test" "${options[@]}" >"$log" 2>&1 </dev/null && verdict "$package" "$how" "$log"; then
 		said="ok  	$package, $how	$((SECONDS - begin)) s" bad=0
 	else
@@ -351,21 +359,30 @@ first="cmd/mcp-jail confine/integration conformance packages/install confine/att
 all=$(sed "s|^$root/||; s|^$root\$|.|" <<<"$listed"; echo conformance)
 all=$(for package in $first; do grep -x "$package" <<<"$all"; done; grep -vxF "${first// /$'\n'}" <<<"$all")
 
+# names_in LIST PACKAGE prints the names of a package's tests in a list, or "all". It fails if the list has none.
+names_in() { awk -v package="$2" '$1 == package { print (NF > 1 ? $2 : "all"); found = 1 } END { exit !found }' <<<"$1"; }
+
 jobs=() needed=()
 for package in $all; do
-	case $size,$([[ " $late " != *" $package "* ]] || echo late) in
-	,late | all,) ;;
-	*) # root's run of the attacks has both users
-		[ -z "$offline" ] || [ "$package" != conformance ] || continue
-		[ "$package,$(id -u)" != confine/attacks,0 ] || continue
-		jobs+=("user $package") needed+=("$package") ;;
+	names=$(names_in "$late" "$package") || names=none
+	case $size,$names in
+	,none | all,all | long,*) option= ;;
+	,all | all,none) continue ;;
+	,*) option=-test.skip=$names ;;
+	all,*) option=-test.run=$names ;;
 	esac
+	[ -z "$offline" ] || [ "$package" != conformance ] || continue
+	# Root's run of the attacks has both users. What is late in a package of which root runs all runs as root.
+	if [ "$(id -u)" = 0 ] && [ -n "$size" ]; then
+		case $size,$package,$(names_in "$rooted" "$package") in all,*,all | *,confine/attacks,*) continue ;; esac
+	fi
+	jobs+=("user $package $option") needed+=("$package")
 done
 if [ -n "$size" ] && [ "$(id -u)" != 0 ]; then
 	say "not root: left out are tests of what differs for root"
 elif [ -n "$size" ]; then
-	while read -r job; do
-		jobs+=("root $job") needed+=("${job%% *}")
+	while read -r package names; do
+		jobs+=("root $package ${names:+-test.run=$names}") needed+=("$package")
 	done <<<"$rooted"
 fi
 

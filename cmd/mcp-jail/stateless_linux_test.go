@@ -74,14 +74,15 @@ func TestStatelessToolsNeverShare(t *testing.T) {
 		{"warm and hurried", "warm = 4\n", 600, 8, 0},
 		{"warm", "warm = 4\n", 400, 2, 40 * time.Millisecond},
 	} {
-		mode.calls /= rounds(10, 4)
-		s := w.statelessSession(t, program, mode.keys+"\n"+source(t, "tools.toml"))
-		s.tools() // so that warm processes are started
-		s.interleave(mode.name, mode.calls, mode.atOnce, mode.pause, arg)
-		if status := s.close(); status != 0 {
-			t.Errorf("exit status %d: %s", status, &s.stderr)
-		}
-		w.noneLeft(t)
+		t.Run(mode.name, func(t *testing.T) {
+			s := w.statelessSession(t, program, mode.keys+"\n"+source(t, "tools.toml"))
+			s.tools() // so that warm processes are started
+			s.interleave(mode.calls/rounds(10, 4), mode.atOnce, mode.pause, arg)
+			if status := s.close(); status != 0 {
+				t.Errorf("exit status %d: %s", status, &s.stderr)
+			}
+			w.noneLeft(t)
+		})
 	}
 }
 
@@ -114,7 +115,7 @@ func (w *world) plainTwins(t *testing.T, program string, arg map[string]any) {
 
 // interleave calls both tools in turn, several calls at a time. It fails if one gets what
 // only the other was granted.
-func (s *clientSession) interleave(name string, calls, atOnce int, pause time.Duration, arg map[string]any) {
+func (s *clientSession) interleave(calls, atOnce int, pause time.Duration, arg map[string]any) {
 	var lanes sync.WaitGroup
 	turns := make(chan int)
 	for range atOnce {
@@ -128,7 +129,7 @@ func (s *clientSession) interleave(name string, calls, atOnce int, pause time.Du
 				}
 				read, absent := strings.Contains(string(m.Result), twinsSecret), strings.Contains(string(m.Result), "no such file")
 				if m.Error != nil || read != (tool == "granted") || absent != (tool == "other") {
-					s.t.Errorf("%s, call %d of %s: %s%s", name, i, tool, m.Result, m.Error)
+					s.t.Errorf("call %d of %s: %s%s", i, tool, m.Result, m.Error)
 				}
 				time.Sleep(pause)
 			}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,11 +41,19 @@ func TestHostNSRights(t *testing.T) {
 	testRights(t, jailtest.AttemptsHostNS, false)
 }
 
+// A rightsRow is an attempt, with the rights that it needs on DIR, the granted directory.
+type rightsRow struct {
+	attempt string
+	needs   policy.Rights
+}
+
+// words returns the attempt in a directory.
+func (r rightsRow) words(dir string) attacker.Attempt {
+	return strings.Fields(strings.ReplaceAll(r.attempt, "DIR", dir))
+}
+
 func testRights(t *testing.T, in func(testing.TB, *policy.Profile, ...attacker.Attempt) []attacker.Outcome, mounts bool) {
-	for _, row := range []struct {
-		attempt string        // DIR is the granted directory
-		needs   policy.Rights // on DIR
-	}{
+	rows := []rightsRow{
 		{"read DIR/file", r},
 		{"read DIR/link", r},
 		{"list DIR", r},
@@ -73,73 +82,76 @@ func testRights(t *testing.T, in func(testing.TB, *policy.Profile, ...attacker.A
 		{"exchange DIR/file DIR/other", c | d},
 		{"execs DIR/file", r | x},
 		{"exec DIR/true", r | x},
-	} {
-		if !mounts && strings.HasPrefix(row.attempt, "mksock ") {
-			continue // the filter lets it make no socket
-		}
-		t.Run(row.attempt, func(t *testing.T) {
-			t.Parallel()
-			// once makes the attempt on a fresh tree.
-			once := func(run func(dir string, a attacker.Attempt) attacker.Outcome) (got attacker.Outcome, changed bool) {
-				dir := testkit.Plant(t, "file", "other", "link -> file", "empty/", "full/inner")
-				program, err := os.ReadFile("/usr/bin/true")
-				if err == nil {
-					err = testkit.WriteProgram(filepath.Join(dir, "true"), program)
-				}
-				testkit.Must(t, err)
-				before := jailtest.HostTree(t, dir)
-				got = run(dir, strings.Fields(strings.ReplaceAll(row.attempt, "DIR", dir)))
-				got, _, _ = strings.Cut(got, " ")
-				return got, jailtest.HostTree(t, dir) != before
-			}
-			with := func(rights policy.Rights) (attacker.Outcome, bool) {
-				return once(func(dir string, a attacker.Attempt) attacker.Outcome {
-					if rights == 0 {
-						return in(t, jailtest.Profile(t), a)[0]
-					}
-					return in(t, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rights}), a)[0]
-				})
-			}
-			got, _ := once(func(dir string, a attacker.Attempt) attacker.Outcome { return jailtest.Unconfined(t, dir, a)[0] })
-			jailtest.Expect(t, "unconfined", got, attacker.Succeeded)
-			got, _ = with(row.needs)
-			jailtest.Expect(t, "with "+row.needs.String(), got, attacker.Succeeded)
-			got, _ = with(policy.AllRights)
-			jailtest.Expect(t, "with everything", got, attacker.Succeeded)
-
-			for _, one := range []policy.Rights{r, c, u, d, x} {
-				if row.needs&one == 0 {
-					continue
-				}
-				if strings.HasPrefix(row.attempt, "truncate ") && !refusesTruncating() {
-					notTruncating(t)
-					continue
-				}
-				got, changed := with(policy.AllRights &^ one)
-				jailtest.Expect(t, "without "+one.String(), got, "EACCES")
-				if changed {
-					t.Errorf("without %s: the host's tree has changed", one)
-				}
-			}
-			if !mounts {
-				return
-			}
-			if row.needs&w != 0 {
-				got, changed := with(rx) // a read-only mount answers before Landlock
-				jailtest.Expect(t, "read-only", got, "EROFS")
-				if changed {
-					t.Error("read-only: the host's tree has changed")
-				}
-			}
-			got, changed := with(0)
-			if strings.HasPrefix(row.attempt, "rename") || strings.HasPrefix(row.attempt, "link") || got != "EROFS" {
-				jailtest.Expect(t, "not granted at all", got, "ENOENT")
-			}
-			if changed {
-				t.Error("not granted: the host's tree has changed")
-			}
-		})
 	}
+	if !mounts { // the filter lets it make no socket
+		rows = slices.DeleteFunc(rows, func(r rightsRow) bool { return strings.HasPrefix(r.attempt, "mksock ") })
+	}
+	program := testkit.Get(os.ReadFile("/usr/bin/true"))(t)
+	// together makes the attempts of rows, each in a fresh tree of its own, and looks at each outcome. What is
+	// refused must not have changed the tree.
+	together := func(what string, rows []rightsRow, run func(dirs []string, all []attacker.Attempt) []attacker.Outcome, want func(rightsRow, attacker.Outcome) attacker.Outcome) {
+		t.Helper()
+		var dirs, before []string
+		var all []attacker.Attempt
+		for _, row := range rows {
+			dir := testkit.Plant(t, "file", "other", "link -> file", "empty/", "full/inner")
+			testkit.Must(t, testkit.WriteProgram(filepath.Join(dir, "true"), program))
+			dirs, before, all = append(dirs, dir), append(before, jailtest.HostTree(t, dir)), append(all, row.words(dir))
+		}
+		for i, got := range run(dirs, all) {
+			got, _, _ = strings.Cut(got, " ")
+			wanted := want(rows[i], got)
+			jailtest.Expect(t, rows[i].attempt+", "+what, got, wanted)
+			if wanted != attacker.Succeeded && jailtest.HostTree(t, dirs[i]) != before[i] {
+				t.Errorf("%s, %s: the host's tree has changed", rows[i].attempt, what)
+			}
+		}
+	}
+	// jailed makes them in one jail that gives each tree the rights of its row.
+	jailed := func(what string, rows []rightsRow, rights func(rightsRow) policy.Rights, want func(rightsRow, attacker.Outcome) attacker.Outcome) {
+		t.Helper()
+		together(what, rows, func(dirs []string, all []attacker.Attempt) []attacker.Outcome {
+			var grants []jailtest.Grant
+			for i, dir := range dirs {
+				if has := rights(rows[i]); has != 0 {
+					grants = append(grants, jailtest.Grant{Path: dir, Rights: has})
+				}
+			}
+			return in(t, jailtest.Profile(t, grants...), all...)
+		}, want)
+	}
+	always := func(o attacker.Outcome) func(rightsRow, attacker.Outcome) attacker.Outcome {
+		return func(rightsRow, attacker.Outcome) attacker.Outcome { return o }
+	}
+	same := func(rights policy.Rights) func(rightsRow) policy.Rights {
+		return func(rightsRow) policy.Rights { return rights }
+	}
+	needing := func(rights policy.Rights) []rightsRow {
+		return slices.DeleteFunc(slices.Clone(rows), func(r rightsRow) bool { return r.needs&rights == 0 })
+	}
+	together("unconfined", rows, func(_ []string, all []attacker.Attempt) []attacker.Outcome {
+		return jailtest.Unconfined(t, "/", all...)
+	}, always(attacker.Succeeded))
+	jailed("with what it needs", rows, func(r rightsRow) policy.Rights { return r.needs }, always(attacker.Succeeded))
+	jailed("with everything", rows, same(policy.AllRights), always(attacker.Succeeded))
+	for _, one := range []policy.Rights{r, c, u, d, x} {
+		need := needing(one)
+		if one == u && !refusesTruncating() {
+			notTruncating(t)
+			need = slices.DeleteFunc(need, func(r rightsRow) bool { return strings.HasPrefix(r.attempt, "truncate ") })
+		}
+		jailed("without "+one.String(), need, same(policy.AllRights&^one), always("EACCES"))
+	}
+	if !mounts {
+		return
+	}
+	jailed("read-only", needing(w), same(rx), always("EROFS")) // a read-only mount answers before Landlock
+	jailed("not granted at all", rows, same(0), func(r rightsRow, got attacker.Outcome) attacker.Outcome {
+		if got == "EROFS" && !strings.HasPrefix(r.attempt, "rename") && !strings.HasPrefix(r.attempt, "link") {
+			return got
+		}
+		return "ENOENT"
+	})
 }
 
 // refusesTruncating reports whether Landlock or the supervisor does.

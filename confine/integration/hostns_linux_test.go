@@ -18,31 +18,32 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestWithoutNamespaces runs the tests TestHostNS… where a filter forbids namespaces. The long
-// form also runs them as root of a user namespace that allows no further one, but for those that
-// take long and do not depend on it.
+// TestWithoutNamespaces runs the tests TestHostNS… where a filter forbids namespaces, those of the rights that
+// Landlock alone enforces first, since make test leaves out the rest. The long form also runs them as root of a
+// user namespace that allows no further one, but for those that take long and do not depend on it.
 func TestWithoutNamespaces(t *testing.T) {
 	jailtest.Needs(t)
 	if os.Getenv("MCPJAIL_TEST_BINARY") != "" {
 		t.Skip("this is such a run")
 	}
 	type way struct {
-		name, how string
-		unshare   bool
+		name, how, run, skip string
+		unshare              bool
 	}
-	ways := []way{{"by a filter", "filter", false}}
+	const rights = "^TestHostNS(Rights|Sums|CommandsOwnProgram|Denials|Isolation)$"
+	ways := []way{{"rights", "filter", rights, "", false}, {"all else", "filter", "^TestHostNS", rights, false}}
 	if testkit.Long() {
 		// Only root is mapped in its user namespace: files of other users belong to nobody (65534).
-		ways = append(ways, way{"by a setting", "limit", true})
+		ways = append(ways, way{"by a setting", "limit", "^TestHostNS", "^TestHostNS(Commands|BlockedCalls)", true})
 	}
 	for i, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
 			home := filepath.Join(filepath.Dir(jailtest.Binary), fmt.Sprint("hostns-", i))
 			testkit.Must(t, os.Mkdir(home, 0o700))
-			cmd := exec.Command(jailtest.Binary, "-test.run=^TestHostNS", "-test.v", "-test.timeout=60m", testkit.AtATime())
+			cmd := exec.Command(jailtest.Binary, "-test.run="+w.run, "-test.skip="+w.skip, "-test.v", "-test.timeout=60m", testkit.AtATime())
 			if w.unshare {
-				cmd = exec.Command("unshare", append([]string{"--user", "--map-root-user"}, append(cmd.Args, "-test.skip=^TestHostNS(Commands|BlockedCalls)")...)...)
+				cmd = exec.Command("unshare", append([]string{"--user", "--map-root-user"}, cmd.Args...)...)
 			}
 			cmd.Dir = home
 			cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.Binary, "TMPDIR="+home, "HOME="+home, "XDG_STATE_HOME="+home, jailtest.ForbidEnv+"="+w.how)
