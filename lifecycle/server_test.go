@@ -34,13 +34,13 @@ func TestJailRemarks(t *testing.T) {
 func TestSlowBuild(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &sessiontest.Fake{Block: true}, func(s *session.Session) {
-		s.Profile.Startup = 400 * time.Millisecond
+		s.Profile.Startup = 2 * time.Second
 		session.TimesOf(s).SlowNote, session.TimesOf(s).SlowRepeat = 50*time.Millisecond, 100*time.Millisecond
 	})
 	p.Send(sessiontest.Initialize)
 	sessiontest.IsFailure(t, p.Line(), "0 -31005 exec")
 	status, stderr := p.Ended()
-	if status != 3 || strings.Count(stderr, `building the jail of server "test", for at most 400ms`) < 2 {
+	if status != 3 || strings.Count(stderr, `building the jail of server "test", for at most 2s`) < 2 {
 		t.Errorf("status %d, stderr %q", status, stderr)
 	}
 }

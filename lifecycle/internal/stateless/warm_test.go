@@ -135,12 +135,19 @@ func TestDeadWarmWorkers(t *testing.T) {
 	f.Of("echo")[0].Kill()
 	f.Of("echo")[0].Ended(t)
 	sessiontest.Has(t, p.Ask(sessiontest.CallOf("1", "echo", "{}")).Line, "tool=echo")
-	n := f.Started("echo")
+	pid := 0
 	p.pooled("another warm worker", func(pool *pool) bool {
-		n = f.Started("echo")
-		return len(pool.warmReady()) == 1
+		for _, w := range pool.warmReady() {
+			pid = w.proc.PID()
+		}
+		return pid != 0
 	})
-	spare := f.Of("echo")[n-1]
+	spare := f.Of("echo")[0]
+	for _, process := range f.Of("echo") {
+		if process.PID() == pid {
+			spare = process
+		}
+	}
 	spare.Signal(syscall.SIGSTOP)                                               // so that it does not read its call
 	p.Send(sessiontest.CallOf("2", "echo", `"`+strings.Repeat("x", 5<<20)+`"`)) // more than is held in memory
 	p.pooled("it was handed out", func(pool *pool) bool {
