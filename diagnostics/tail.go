@@ -21,7 +21,7 @@ const (
 // Tail keeps the end of a server's stderr: the last 64 KiB in lines of at most 4 KiB. It is an
 // io.Writer that never fails and is safe for concurrent use. The zero Tail redacts nothing.
 //
-// Apart from that, lines are kept as the server wrote them. Diagnose sanitizes them.
+// Apart from that, lines are kept as the server wrote them. A diagnosis sanitizes them.
 type Tail struct {
 	mu     sync.Mutex
 	redact *Redactor

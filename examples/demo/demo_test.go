@@ -105,6 +105,17 @@ func TestReportsAMissingJail(t *testing.T) {
 	}
 }
 
+// TestEnvironment: no variable leads a program of the demonstration to a file of the user's.
+func TestEnvironment(t *testing.T) {
+	t.Setenv("CODEX_HOME", "/elsewhere")
+	s := &site{dir: t.TempDir()}
+	for _, pair := range s.environment() {
+		if strings.Contains(pair, "elsewhere") {
+			t.Error(pair)
+		}
+	}
+}
+
 func TestStopsAndCleansUp(t *testing.T) {
 	c, site := rehearsal(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -117,17 +117,17 @@ func (s *site) remove() error {
 
 func (s *site) path(name string) string { return filepath.Join(s.dir, filepath.FromSlash(name)) }
 
-// environment returns the environment of this process with the home of the site and a planted secret. So neither the
-// jail's state nor a theft reaches the real home.
+// environment returns what a program needs to run, with the home of the site and a planted secret. Variables can lead to the
+// files of clients, so no other one is kept: neither the jail's state, nor wrap, nor a theft reaches what is the user's.
 func (s *site) environment() []string {
-	var kept []string
-	for _, pair := range os.Environ() {
-		name, _, _ := strings.Cut(pair, "=")
-		if name != "HOME" && name != "USERPROFILE" && name != secretName && !strings.HasPrefix(name, "XDG_") {
-			kept = append(kept, pair)
+	home := s.path("home")
+	kept := []string{"HOME=" + home, "USERPROFILE=" + home, "APPDATA=" + home, "LOCALAPPDATA=" + home, secretName + "=" + secretValue}
+	for _, name := range []string{"PATH", "TMPDIR", "TMP", "TEMP", "LANG", "LC_ALL", "TERM", "SYSTEMROOT"} {
+		if value, ok := os.LookupEnv(name); ok {
+			kept = append(kept, name+"="+value)
 		}
 	}
-	return append(kept, "HOME="+s.path("home"), "USERPROFILE="+s.path("home"), secretName+"="+secretValue)
+	return kept
 }
 
 // client writes a client's file with the server notes.

@@ -76,7 +76,7 @@ func Make(base, below string) (*Dir, error) { return open(base, below, true) }
 // Again opens the directory once more, for which the way to it need not be checked again. If d is nil, or no longer
 // has its path, Again is Make.
 func (d *Dir) Again(base, below string) (*Dir, error) {
-	if d != nil && d.InPlace() {
+	if d != nil && filepath.Base(d.path) == filepath.Base(below) && d.InPlace() {
 		if root, err := d.root.OpenRoot("."); err == nil {
 			return &Dir{root, d.path, d.host}, nil
 		}

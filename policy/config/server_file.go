@@ -81,7 +81,10 @@ func (s Servers) find(configDir, id string) (found *ServerFile, err error) {
 	var refused error = &UnknownIDError{id, filepath.Join(configDir, ServersDir)}
 	files, broken := s()
 	for _, err := range broken {
-		switch b := err.(*brokenFile); {
+		var b *brokenFile
+		switch {
+		case !errors.As(err, &b):
+			return nil, err
 		case bytes.Contains(b.data, []byte(id)):
 			return nil, b.error
 		case isNameOf(b.name, id):

@@ -12,9 +12,10 @@
 // # Two programs
 //
 // mcp-jail serves sessions, and stays small, because an MCP client waits for each of its starts.
-// It also has what [Answer] does. mcp-jail-cli has all other commands. A user types mcp-jail only: [Execute] puts the other program
-// in the place of this one, with the same arguments, streams and argv[0]. Execute looks for it in the
-// directory of this one, and nowhere else. It refuses to run if it is of another build ([Caller]).
+// It also says what commands and which version there are ([Answer]). mcp-jail-cli has all other
+// commands. A user types mcp-jail only: [Execute] puts the other program in the place of this one,
+// with the same arguments, streams and argv[0]. Execute looks for it in the directory of this one,
+// and nowhere else. It refuses to run if it is of another build ([Caller]).
 package cmdline
 
 import (

@@ -16,9 +16,9 @@ import (
 // what the spec lists: clones of granted files and directories, the jail's own /dev, /proc and temporary
 // directories, overlays, and masks over hidden paths.
 //
-// It works on descriptors. openSources opens each source without following a symlink, checks that it is
-// the object that the profile was resolved to, and clones it, all before anything is attached. So no name
-// is looked up twice. The order of its steps:
+// It works on descriptors. openSources clones each source without following a symlink, and checks that the clone is
+// of the object that the profile was resolved to, all before anything is attached. So no name is looked up twice. The
+// order of its steps:
 //
 //	PrivateFS.Make   /dev, /dev/pts, /proc and the root, the same for every jail
 //	openSources      clone the granted objects

@@ -3,7 +3,7 @@ package seccomp
 import "slices"
 
 // This file lists the mediated calls: those that the second filter passes to the
-// supervisor (package mediate). There are two kinds:
+// supervisor (package mediator). There are two kinds:
 //
 //   - Calls that make, change or remove a name, change attributes, truncate a file, or open
 //     it for writing. The supervisor decides such a call by name and carries it out itself,

@@ -39,7 +39,7 @@ type Finding struct {
 	AboutPolicy bool
 }
 
-// NewCase returns the case of evidence. It sets the evidence's Redactor.
+// NewCase returns the case of evidence. It sets the evidence's Redactor and Host, if they are nil.
 func NewCase(ev *diagnostics.Evidence) *Case {
 	c := &Case{Evidence: ev, Profile: ev.Profile, Writer: grantWriter{UserHome: ev.UserHome}}
 	if c.Profile == nil {
@@ -115,10 +115,10 @@ func (c *Case) Who() string { return diagnostics.Who(c.Evidence.Server) }
 // Actor returns the name by which a user knows a program that was refused something: none for the server's own, and sh
 // for the shell that is sh here.
 func (c *Case) Actor(program string) string {
-	switch program {
-	case c.Profile.Program:
+	switch {
+	case program == c.Profile.Program:
 		return ""
-	case c.Canonical("/bin/sh"):
+	case program == c.Canonical("/bin/sh") && strings.HasSuffix(program, "sh"): // busybox is more than a shell
 		return "sh"
 	}
 	return program

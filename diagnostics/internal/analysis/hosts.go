@@ -305,8 +305,11 @@ func Unanswered(c *Case, lines []string) (found []Finding) {
 // notOnHost returns the note for a port of the host's loopback that no rule grants, if no program of
 // this host listens there. To grant it would change nothing.
 func notOnHost(c *Case, host string, port int) (f Finding, ok bool) {
+	if port == 0 || !IsLoopback(host) {
+		return f, false
+	}
 	listens, known := c.Evidence.Host.Listens(host, port)
-	if port == 0 || !IsLoopback(host) || !known {
+	if !known {
 		return f, false
 	}
 	if slices.Contains(c.Profile.Inbound, port) {
