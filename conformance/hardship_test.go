@@ -187,8 +187,11 @@ func TestKilled(t *testing.T) {
 		// A child in another session, which no signal to a process group reaches.
 		return []string{"sh", "-c", "setsid sh -c 'while :; do sleep 1; done' " + file + " & exec python3 " + file}
 	}}
+	var said bytes.Buffer
 	begin := func() *exec.Cmd {
 		cmd := s.command(jailed(s, victim)...)
+		said.Reset()
+		cmd.Stderr = &said
 		in, err := cmd.StdinPipe()
 		must(t, err)
 		must(t, cmd.Start())
@@ -203,7 +206,9 @@ func TestKilled(t *testing.T) {
 	start, cmd := time.Now(), begin()
 	for len(processesWith(file)) < 3 {
 		if time.Since(start) > patience {
-			t.Fatalf("never more than %d processes", len(processesWith(file)))
+			n := len(processesWith(file))
+			end(cmd)
+			t.Fatalf("never more than %d processes: %v\n%s", n, cmd.ProcessState, &said)
 		}
 		time.Sleep(time.Millisecond)
 	}
