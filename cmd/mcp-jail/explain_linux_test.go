@@ -105,7 +105,7 @@ func TestExplainNamespaces(t *testing.T) {
 	t.Parallel()
 	w := explainWorld(t, "")
 	filter := w.copySelf(t, withoutNamespaces)
-	if os.Getuid() == 0 { // RLIMIT_NPROC does not hold for root, who is told so
+	if os.Getuid() == 0 { // for root the plan has one gap more: the kernel does not apply RLIMIT_NPROC to root
 		w.asOrdinaryUser(t)
 	}
 	cmd := w.jail("notes")
