@@ -85,7 +85,7 @@ func TestScanBounds(t *testing.T) {
 func FuzzScan(f *testing.F) {
 	for _, s := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","_meta":{"io.modelcontextprotocol/protocolVersion":"a"}}}`,
-		`{"id":"\u0061","result":{"content":[{}],"isError":true,"_meta":{"a":1}}}`, `[{"id":1},{"id":2}]`, `{"id":1e5}`, "{\"a\":\"\xc3\xa9\"}\r\n{}\n", `[1,2`, ` `, `{"method":"\ud83d\ude00"}`,
+		`{"id":"\u0061","result":{"content":[{}],"isError":true,"_meta":{"a":1}}}`, `[{"id":1},{"id":2}]`, `{"id":1e5}`, "{\"a\":\"\xc3\xa9\"}\r\n{}\n", `[1,2`, ` `, `{"method":"\ud83d\ude00"}`, `{"a":"😀"}`,
 		`{"error":{"code":-1}}`, `{"a":[[],{},"",0,-0.1,true,false,null]} x`,
 		`{"a":[NaN,-Infinity]}`, byteOrderMark + `{"id":1}`,
 		`{"a":"` + strings.Repeat("b", 2*32) + `\n` + strings.Repeat("c", 2*32) + `\"` + strings.Repeat("d", 3*32) + `\u0061"}`,

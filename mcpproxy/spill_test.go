@@ -6,7 +6,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
@@ -114,6 +117,39 @@ func TestInjectBehindASpill(t *testing.T) {
 		if out.String() != want {
 			t.Errorf("got %d bytes that end with %q, want %d", out.Len(), out.String()[out.Len()-10:], len(want))
 		}
+	}
+}
+
+// alone is a stream that fails if a write begins during another one.
+type alone struct{ busy atomic.Bool }
+
+func (a *alone) Write(b []byte) (int, error) {
+	if a.busy.Swap(true) {
+		return 0, errors.New("a write during another one")
+	}
+	runtime.Gosched() // to a goroutine that could write now
+	a.busy.Store(false)
+	return len(b), nil
+}
+
+// TestWriterWritesAlone: whatever is written, nothing else is written meanwhile.
+func TestWriterWritesAlone(t *testing.T) {
+	for what, write := range map[string]func(*Writer) error{
+		"a frame":           func(w *Writer) error { return w.Send(Parse([]byte("{}\n"))) },
+		"our own message":   func(w *Writer) error { return w.Inject([]byte("{}")) },
+		"recorded frames":   func(w *Writer) error { return w.Replay([]byte("{}")) },
+		"the end of a line": func(w *Writer) error { return errors.Join(w.Replay([]byte("{}")), w.EndLine()) },
+	} {
+		w := NewWriter(&alone{})
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				if err := write(w); err != nil {
+					t.Errorf("%s: %v", what, err)
+				}
+			})
+		}
+		all.Wait()
 	}
 }
 

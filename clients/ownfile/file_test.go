@@ -1,6 +1,7 @@
 package ownfile
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -109,6 +110,39 @@ func TestReplaceChangedFile(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestReplaceChangedMeanwhile: a file that a program changes while the new one is written stays as that program left it.
+// Not every attempt hits that moment, so one of many has to.
+func TestReplaceChangedMeanwhile(t *testing.T) {
+	data := bytes.Repeat([]byte("new\n"), 1<<20)
+	for range 50 {
+		name := place(t, "old")
+		f := read(t, name)
+		ended, changed := make(chan bool), make(chan bool)
+		go func() {
+			defer close(changed)
+			for {
+				select {
+				case <-ended:
+					return
+				default:
+				}
+				if begun, _ := filepath.Glob(filepath.Join(filepath.Dir(name), ".*")); len(begun) > 0 {
+					os.WriteFile(name, []byte("other"), 0o640)
+					return
+				}
+			}
+		}()
+		err := f.Replace(data)
+		close(ended)
+		<-changed
+		if errors.Is(err, ErrChanged) {
+			testkit.Equal(t, "the file", testkit.ReadFile(t, name), "other")
+			return
+		}
+	}
+	t.Error("no change was noticed")
 }
 
 // sameTime writes a file in place and gives it its time back.

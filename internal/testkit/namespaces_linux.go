@@ -45,6 +45,30 @@ func refuseNamespaces() error {
 		{Code: ret, K: eperm},
 		{Code: ret, K: allow},
 	}
+	return restrict(filter)
+}
+
+// WithFailing calls f on a thread whose calls of one number fail with an errno.
+func WithFailing(call uint32, errno syscall.Errno, f func()) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocks it: the thread ends with this goroutine
+		err := restrict([]unix.SockFilter{
+			{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}, // the number
+			{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: call, Jf: 1},
+			{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(errno)},
+			{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+		})
+		if err == nil {
+			f()
+		}
+		done <- err
+	}()
+	return <-done
+}
+
+// restrict installs a filter on the calling thread.
+func restrict(filter []unix.SockFilter) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}

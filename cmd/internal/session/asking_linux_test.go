@@ -101,7 +101,15 @@ func TestAskingPerCall(t *testing.T) {
 			t.Errorf("%q is given, though it is not asked about by now", words)
 		}
 	}
+	write("stateful = no\n")
+	if _, err := a.Yes("write", []string{"--read", "~/d/more"}); err == nil {
+		t.Error("it is given beside a file that cannot be used")
+	}
+	write("stateful = false\n")
 	yes("write", []string{"--read", "~/d/notes"}) // the next one is given
+	if rights("write", more) != 0 || rights("write", notes) != policy.Read {
+		t.Errorf("write has %v of what could not be given, and %v", rights("write", more), rights("write", notes))
+	}
 }
 
 // TestAskingStateful: a stateful server has what is allowed once it is started again, and nothing else that its file has by

@@ -46,21 +46,24 @@ const CgroupName = "mcp-jail."
 var count atomic.Int64
 
 const (
-	fileMemoryMax = "memory.max"
-	fileSwapMax   = "memory.swap.max"
-	filePidsMax   = "pids.max"
+	fileSwapMax = "memory.swap.max"
+	filePidsMax = "pids.max"
 )
 
-type setting struct{ name, value string }
+// setting is a file of a cgroup, and the property of systemd that sets it.
+type setting struct {
+	file, property string
+	value          uint64
+}
 
-func (g *Cgroup) limits(l limits) (files []setting) {
+func (l limits) settings() (all []setting) {
 	if l.memoryMB > 0 {
-		files = append(files, setting{fileMemoryMax, strconv.Itoa(l.memoryMB << 20)}, setting{fileSwapMax, "0"})
+		all = append(all, setting{"memory.max", "MemoryMax", uint64(l.memoryMB) << 20}, setting{fileSwapMax, "MemorySwapMax", 0})
 	}
 	if l.tasks > 0 {
-		files = append(files, setting{filePidsMax, strconv.Itoa(l.tasks)})
+		all = append(all, setting{filePidsMax, "TasksMax", uint64(l.tasks)})
 	}
-	return files
+	return all
 }
 
 // limits are the values for memory.max and pids.max; 0 is no limit.
@@ -100,13 +103,13 @@ func (g *Cgroup) Tighten(l policy.Limits) (exceeded bool, err error) {
 }
 
 func (g *Cgroup) verify(l limits) error {
-	for _, f := range g.limits(l) {
-		got := sys.ReadLine(filepath.Join(g.Dir, f.name))
-		if swap, known := sys.TotalSwap("/proc"); f.name == fileSwapMax && got == "" && known && swap == 0 {
+	for _, s := range l.settings() {
+		got := sys.ReadLine(filepath.Join(g.Dir, s.file))
+		if swap, known := sys.TotalSwap("/proc"); s.file == fileSwapMax && got == "" && known && swap == 0 {
 			continue // there is nothing to limit
 		}
-		if got != f.value {
-			return sys.On(filepath.Join(g.Dir, f.name), fmt.Errorf("it is %q and not %s", got, f.value))
+		if got != strconv.FormatUint(s.value, 10) {
+			return sys.On(filepath.Join(g.Dir, s.file), fmt.Errorf("it is %q and not %d", got, s.value))
 		}
 	}
 	return nil
@@ -224,11 +227,8 @@ func startScope(socket, name string, pid int, l limits, deadline time.Time) erro
 		{"PIDs", []uint32{uint32(pid)}},
 		{"CollectMode", "inactive-or-failed"}, // remove the unit even after a failure
 	}
-	if l.memoryMB > 0 {
-		properties = append(properties, dbusProperty{"MemoryMax", uint64(l.memoryMB) << 20}, dbusProperty{"MemorySwapMax", uint64(0)})
-	}
-	if l.tasks > 0 {
-		properties = append(properties, dbusProperty{"TasksMax", uint64(l.tasks)})
+	for _, s := range l.settings() {
+		properties = append(properties, dbusProperty{s.property, s.value})
 	}
 	var body dbusBody
 	body.str(name)
