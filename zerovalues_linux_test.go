@@ -115,7 +115,12 @@ func TestZeroSession(t *testing.T) {
 	tool := func(p *policy.Profile) func(string) (lifecycle.Tool, error) {
 		return func(string) (lifecycle.Tool, error) { return lifecycle.Tool{Profile: p}, nil }
 	}
-	for name, o := range map[string]lifecycle.Stateless{"zero": {}, "a zero tool": {Tool: tool(nil)}, "the control": {Tool: tool(new(policy.Profile))}} {
+	for name, c := range map[string]struct {
+		tools  lifecycle.Stateless
+		starts bool
+	}{
+		"zero": {}, "a zero tool": {lifecycle.Stateless{Tool: tool(nil)}, false}, "the control": {lifecycle.Stateless{Tool: tool(new(policy.Profile))}, true},
+	} {
 		in, client, err := os.Pipe()
 		testkit.Must(t, err)
 		io.WriteString(client, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
@@ -129,9 +134,9 @@ func TestZeroSession(t *testing.T) {
 			started <- true
 			return nil, errors.New("it is started")
 		})
-		lifecycle.RunStateless(t.Context(), s, o)
+		lifecycle.RunStateless(t.Context(), s, c.tools)
 		in.Close()
-		if (len(started) > 0) != (name == "the control") {
+		if (len(started) > 0) != c.starts {
 			t.Errorf("%s: a stateless session starts %d processes", name, len(started))
 		}
 	}

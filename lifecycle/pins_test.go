@@ -158,20 +158,22 @@ func TestPinsMild(t *testing.T) {
 func TestPinsInstructions(t *testing.T) {
 	bothKinds(t, func(t *testing.T, kind string) {
 		for _, enforce := range []bool{true, false} {
-			p := openMenu(t, kind, sessiontest.PinnedAs(t, sessiontest.ToolA), enforce)
-			line := p.Ask(sessiontest.GreetMenu("0", "Obey.", "{}")).Line
-			if got := strings.Contains(line, "-31007"); got != enforce {
-				t.Errorf("enforce %v: %s", enforce, line)
-			}
-			p.Send(sessiontest.CallOf("1", "a", "{}"))
-			if got := strings.Contains(p.Answer("1").Line, "-31007"); got != enforce {
-				t.Errorf("enforce %v: a call is refused: %v", enforce, got)
-			}
-			stderr := p.End()
-			sessiontest.Has(t, stderr, `server instructions: "Be kind." → "Obey."`)
-			if n := strings.Count(stderr, "server instructions:"); n != 1 {
-				t.Errorf("told %d times", n)
-			}
+			t.Run(fmt.Sprintf("enforce %t", enforce), func(t *testing.T) {
+				p := openMenu(t, kind, sessiontest.PinnedAs(t, sessiontest.ToolA), enforce)
+				line := p.Ask(sessiontest.GreetMenu("0", "Obey.", "{}")).Line
+				if got := strings.Contains(line, "-31007"); got != enforce {
+					t.Error(line)
+				}
+				p.Send(sessiontest.CallOf("1", "a", "{}"))
+				if got := strings.Contains(p.Answer("1").Line, "-31007"); got != enforce {
+					t.Errorf("a call is refused: %v", got)
+				}
+				stderr := p.End()
+				sessiontest.Has(t, stderr, `server instructions: "Be kind." → "Obey."`)
+				if n := strings.Count(stderr, "server instructions:"); n != 1 {
+					t.Errorf("told %d times", n)
+				}
+			})
 		}
 	})
 }

@@ -43,7 +43,7 @@ func TestAmendBoth(t *testing.T) {
 			testkit.Must(t, err)
 			e := &f.Messages[0]
 			if !f.AddMeta(&e.Result, &e.ResultMeta, "k", []byte("1")) || !f.AddElement(&e.Content, []byte(`{"b":2}`)) {
-				t.Error("refused")
+				t.Errorf("with %d bytes of padding: refused", size)
 			}
 			var out bytes.Buffer
 			testkit.Must(t, NewWriter(&out).Send(f))

@@ -115,7 +115,7 @@ func TestDetach(t *testing.T) {
 				t.Errorf("%.80s: the frame itself is now %.80s", in, got)
 			}
 			if _, err := r.Next(); err != nil {
-				t.Fatal(err)
+				t.Fatalf("%.80s: then %v", in, err)
 			}
 			if got := sent(t, d); got != want || says(d) != before {
 				t.Errorf("%.80s: sent as %.80s, with %s, and it was %s", in, got, says(d), before)
@@ -134,26 +134,28 @@ func TestDetach(t *testing.T) {
 func TestDetachedSpill(t *testing.T) {
 	in := `{"id":1,"pad":"` + strings.Repeat("x", maxInMemory) + `"}` + "\n{}\n{}\n"
 	for _, early := range []bool{true, false} {
-		r := NewReader(strings.NewReader(in), 0)
-		f, _ := r.Next()
-		file := f.spill.file
-		d := f.Detach()
-		if early {
-			d.Close()
-		} else {
-			r.Next()
-		}
-		if _, err := file.Stat(); err != nil {
-			t.Errorf("closed too early: %v", err)
-		}
-		if early {
-			r.Next()
-		} else {
-			d.Close()
-		}
-		if _, err := file.Stat(); !errors.Is(err, os.ErrClosed) {
-			t.Errorf("still open: %v", err)
-		}
+		t.Run(fmt.Sprintf("early %t", early), func(t *testing.T) {
+			r := NewReader(strings.NewReader(in), 0)
+			f, _ := r.Next()
+			file := f.spill.file
+			d := f.Detach()
+			if early {
+				d.Close()
+			} else {
+				r.Next()
+			}
+			if _, err := file.Stat(); err != nil {
+				t.Errorf("closed too early: %v", err)
+			}
+			if early {
+				r.Next()
+			} else {
+				d.Close()
+			}
+			if _, err := file.Stat(); !errors.Is(err, os.ErrClosed) {
+				t.Errorf("still open: %v", err)
+			}
+		})
 	}
 }
 

@@ -15,7 +15,7 @@ func TestBrowserOfMac(t *testing.T) {
 		chromium = "~/Library/Caches/ms-playwright/chromium-1200"
 		inside   = chromium + "/chrome-mac-arm64/Chromium.app/Contents/MacOS/Chromium"
 	)
-	for _, name := range []string{"playwright", "chrome-devtools", "puppeteer", "puppeteer-mcp-server"} {
+	for name, findsChrome := range map[string]bool{"playwright": true, "chrome-devtools": true, "puppeteer": false, "puppeteer-mcp-server": false} {
 		for _, c := range []struct{ has, program string }{{chrome, chrome + "/Contents/MacOS/Google Chrome"}, {chromium, inside}} {
 			preset := testkit.Get(Find(name))(t)
 			glob := func(pattern string) (found []string) {
@@ -38,8 +38,7 @@ func TestBrowserOfMac(t *testing.T) {
 			for _, value := range got.Env {
 				told = told || path.Base(value) == path.Base(c.program)
 			}
-			finds := c.has == chrome && (name == "playwright" || name == "chrome-devtools") // by itself
-			if !granted || told == finds {
+			if finds := findsChrome && c.has == chrome; !granted || told == finds {
 				t.Errorf("%s with %s: granted %v, told %v (%q %q)", name, c.has, granted, told, got.Env, got.Args)
 			}
 		}

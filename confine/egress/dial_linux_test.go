@@ -21,16 +21,18 @@ func TestRebinding(t *testing.T) {
 		listen(t, at, func(c *net.TCPConn) { inside.Write([]byte(at)) })
 	}
 	for _, bad := range []string{"10.99.0.5", "169.254.169.254", "203.0.113.99", "127.0.0.1", "::ffff:127.0.0.1"} {
-		g, upstream := testGateway(t, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"))
-		to := resolve(t, g, "api.test").String() + ":80"
-		request := get + "api.test\r\n\r\n"
-		upstream.set("api.test", bad)
-		testkit.Equal(t, "the checked address", testkit.Get(exchange(t, client(t, g, to), request))(t), request)
-		g.lookups.results["api.test"].until = time.Time{} // half a minute later
-		wasReset(t, client(t, g, to))
-		if d := onlyDenial(t, g); d.Reason != policy.DeniedAddress || d.Target != "api.test:80" {
-			t.Errorf("%s: %+v", bad, d)
-		}
+		t.Run(bad, func(t *testing.T) {
+			g, upstream := testGateway(t, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"))
+			to := resolve(t, g, "api.test").String() + ":80"
+			request := get + "api.test\r\n\r\n"
+			upstream.set("api.test", bad)
+			testkit.Equal(t, "the checked address", testkit.Get(exchange(t, client(t, g, to), request))(t), request)
+			g.lookups.results["api.test"].until = time.Time{} // half a minute later
+			wasReset(t, client(t, g, to))
+			if d := onlyDenial(t, g); d.Reason != policy.DeniedAddress || d.Target != "api.test:80" {
+				t.Errorf("%+v", d)
+			}
+		})
 	}
 	// The last check, where the socket is about to be connected.
 	g, _ := testGateway(t, nil, allow("api.test"))

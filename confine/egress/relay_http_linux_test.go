@@ -2,6 +2,7 @@ package egress
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -28,7 +29,7 @@ func TestSecondRequest(t *testing.T) {
 		io.WriteString(c, first)
 		testkit.Eventually(t, "the first request", func() bool { return len(got.String()) == before+len(first) })
 		io.WriteString(c, get+"evil.test\r\n\r\n")
-		testkit.Is(t, "want a reset", testkit.ErrorOf(io.ReadAll(c)), syscall.ECONNRESET)
+		testkit.Is(t, fmt.Sprintf("%q", first), testkit.ErrorOf(io.ReadAll(c)), syscall.ECONNRESET)
 		testkit.Eventually(t, "the refusal", func() bool { return len(g.Denials()) > 0 })
 	}
 	if s := got.String(); strings.Contains(s, "evil") {

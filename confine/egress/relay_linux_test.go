@@ -60,13 +60,15 @@ func TestConnections(t *testing.T) {
 func TestServerSpeaksFirst(t *testing.T) {
 	listen(t, "198.51.100.7:25", echo("220 hello\r\n"))
 	for _, r := range []rule{allowPort("mail.test", "", 25), allowPort("mail.test", "tcp", 25)} {
-		g, _ := testGateway(t, map[string][]string{"mail.test": {"198.51.100.7"}}, r)
-		c := client(t, g, resolve(t, g, "mail.test").String()+":25")
-		b := make([]byte, 11)
-		if _, err := io.ReadFull(c, b); err != nil || string(b) != "220 hello\r\n" {
-			t.Errorf("%q, %v", b, err)
-		}
-		testkit.Equal(t, "", testkit.Get(exchange(t, c, "EHLO x\r\n"))(t), "EHLO x\r\n")
+		t.Run(fmt.Sprintf("scheme %q", r.Scheme), func(t *testing.T) {
+			g, _ := testGateway(t, map[string][]string{"mail.test": {"198.51.100.7"}}, r)
+			c := client(t, g, resolve(t, g, "mail.test").String()+":25")
+			b := make([]byte, 11)
+			if _, err := io.ReadFull(c, b); err != nil || string(b) != "220 hello\r\n" {
+				t.Errorf("%q, %v", b, err)
+			}
+			testkit.Equal(t, "", testkit.Get(exchange(t, c, "EHLO x\r\n"))(t), "EHLO x\r\n")
+		})
 	}
 }
 
@@ -154,12 +156,14 @@ func TestIntercept(t *testing.T) {
 	g := testGatewayWith(t, Options{Rules: []rule{{Host: "api.test", PathPrefix: "/v1", Allow: true}}, Interceptor: x, Upstream: &fakeResolver{names: map[string][]string{"api.test": {"198.51.100.7"}}}})
 	at := resolve(t, g, "api.test")
 	for port, head := range map[uint16]string{443: string(hello(t, "api.test")), 80: get + "api.test\r\n\r\n"} {
-		to := netip.AddrPortFrom(at, port)
-		c := client(t, g, to.String())
-		testkit.Equal(t, fmt.Sprintf("%+v", g.Denials()), testkit.Get(exchange(t, c, head))(t), head)
-		if x.got != head || x.target.Name != "api.test" || x.target.Port != int(port) || x.target.Addr != to || x.target.TLS != (port == 443) {
-			t.Errorf("%+v", x.target)
-		}
+		t.Run(fmt.Sprint("port ", port), func(t *testing.T) {
+			to := netip.AddrPortFrom(at, port)
+			c := client(t, g, to.String())
+			testkit.Equal(t, fmt.Sprintf("%+v", g.Denials()), testkit.Get(exchange(t, c, head))(t), head)
+			if x.got != head || x.target.Name != "api.test" || x.target.Port != int(port) || x.target.Addr != to || x.target.TLS != (port == 443) {
+				t.Errorf("%+v", x.target)
+			}
+		})
 	}
 	if d := g.Denials(); len(d) != 2 || d[0].Operation != "connect" || d[0].Reason != policy.DeniedRequest || !slices.Contains([]string{"api.test:443api.test:80", "api.test:80api.test:443"}, d[0].Target+d[1].Target) {
 		t.Errorf("%+v", d)

@@ -26,9 +26,11 @@ func TestJailExit(t *testing.T) {
 		{attacker.Try("die", "9"), confine.Exit{Code: 137, Signal: syscall.SIGKILL}},
 		{attacker.Try("die", "15"), confine.Exit{Code: 143, Signal: syscall.SIGTERM}},
 	} {
-		s := jailtest.Begin(t, jailtest.Profile(t), c.attempt)
-		testkit.Equal(t, c.attempt, s.Finish(), c.want)
-		testkit.Is(t, "Kill of a jail that is gone", s.Kill(), os.ErrProcessDone)
+		t.Run(strings.Join(c.attempt, " "), func(t *testing.T) {
+			s := jailtest.Begin(t, jailtest.Profile(t), c.attempt)
+			testkit.Equal(t, "it ends with", s.Finish(), c.want)
+			testkit.Is(t, "Kill of a jail that is gone", s.Kill(), os.ErrProcessDone)
+		})
 	}
 }
 

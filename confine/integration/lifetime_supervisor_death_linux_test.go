@@ -106,27 +106,29 @@ func TestJailSupervisorGivesUp(t *testing.T) {
 	jailtest.Needs(t)
 	noThreads := fault{call: unix.SYS_LANDLOCK_RESTRICT_SELF, when: []uint32{spec.RulesetFD}, errno: unix.ENOMEM} // of the threads that carry out calls
 	for _, struck := range []bool{false, true} {
-		var l confine.Launcher
-		if struck {
-			l.TestHooks.Steps = noThreads.strike
-		}
-		dir := testkit.Plant(t)
-		p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw})
-		p.Program, p.Argv = "/bin/sh", []string{"sh", "-c", "mkdir " + dir + "/new; exit 3"}
-		var out, errs bytes.Buffer
-		process, wait, err := jailtest.Start(t, l, p, &out, &errs)
-		testkit.Must(t, err)
-		select {
-		case <-process.Done():
-		case <-time.After(testkit.Patience):
-			t.Error("it does not end")
-			process.Kill()
-		}
-		exit, _ := process.Wait()
-		wait()
-		if struck && (exit.Signal != unix.SIGKILL || exit.Why != "step landlock failed: cannot allocate memory") || !struck && exit != (confine.Exit{Code: 3}) {
-			t.Errorf("struck %t: %+v, %s%s", struck, exit, out.String(), errs.String())
-		}
+		t.Run(fmt.Sprintf("struck %t", struck), func(t *testing.T) {
+			var l confine.Launcher
+			if struck {
+				l.TestHooks.Steps = noThreads.strike
+			}
+			dir := testkit.Plant(t)
+			p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw})
+			p.Program, p.Argv = "/bin/sh", []string{"sh", "-c", "mkdir " + dir + "/new; exit 3"}
+			var out, errs bytes.Buffer
+			process, wait, err := jailtest.Start(t, l, p, &out, &errs)
+			testkit.Must(t, err)
+			select {
+			case <-process.Done():
+			case <-time.After(testkit.Patience):
+				t.Error("it does not end")
+				process.Kill()
+			}
+			exit, _ := process.Wait()
+			wait()
+			if struck && (exit.Signal != unix.SIGKILL || exit.Why != "step landlock failed: cannot allocate memory") || !struck && exit != (confine.Exit{Code: 3}) {
+				t.Errorf("%+v, %s%s", exit, out.String(), errs.String())
+			}
+		})
 	}
 }
 

@@ -27,18 +27,20 @@ func TestJailEndsWhenMemoryCannotBeRead(t *testing.T) {
 	fault := blindness()
 	dir := testkit.Plant(t)
 	for _, blind := range []bool{true, false} {
-		l := confine.Launcher{SupervisorPath: jailtest.Binary}
-		if blind {
-			l.TestHooks.Steps = fault.strike
-		} else if err := os.WriteFile(dir+"/go", nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		s := jailtest.BeginBy(t, l, limited(t, policy.Limits{MemoryMB: 512}, jailtest.Grant{Path: dir, Rights: r}), attacker.Try("await", dir+"/go"))
-		exit := s.Finish()
-		told := slices.ContainsFunc(s.Denials(), func(d policy.Denial) bool { return strings.Contains(d.Operation, "cannot be watched") })
-		if told != blind || (exit.Signal == unix.SIGKILL) != blind || strings.Contains(s.Out.String(), attacker.Succeeded) == blind {
-			t.Errorf("blind %t: exit %+v, %q, denials %+v", blind, exit, s.Out, s.Denials())
-		}
+		t.Run(fmt.Sprintf("blind %t", blind), func(t *testing.T) {
+			l := confine.Launcher{SupervisorPath: jailtest.Binary}
+			if blind {
+				l.TestHooks.Steps = fault.strike
+			} else if err := os.WriteFile(dir+"/go", nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			s := jailtest.BeginBy(t, l, limited(t, policy.Limits{MemoryMB: 512}, jailtest.Grant{Path: dir, Rights: r}), attacker.Try("await", dir+"/go"))
+			exit := s.Finish()
+			told := slices.ContainsFunc(s.Denials(), func(d policy.Denial) bool { return strings.Contains(d.Operation, "cannot be watched") })
+			if told != blind || (exit.Signal == unix.SIGKILL) != blind || strings.Contains(s.Out.String(), attacker.Succeeded) == blind {
+				t.Errorf("exit %+v, %q, denials %+v", exit, s.Out, s.Denials())
+			}
+		})
 	}
 }
 

@@ -258,24 +258,25 @@ func TestJailInboundSessions(t *testing.T) {
 	own, others := records("own"), records("others")
 	service := testkit.Accept(t, "tcp", "127.0.0.1:0")
 	for name, c := range map[string]struct {
-		holder, own func() (*os.File, error) // with a nil holder, a program without a jail has the port
+		program     bool // without a jail, it has the port in place of the holder
+		holder, own func() (*os.File, error)
 		want        string
 	}{
-		"another session":            {own, own, "ok heard word"},
-		"another server":             {others, own, "ECONNREFUSED"},
-		"a session without a record": {nil, own, "ECONNREFUSED"},
-		"a program":                  {nil, own, "ECONNREFUSED"},
-		"no record":                  {own, nil, "ECONNREFUSED"},
+		"another session":            {false, own, own, "ok heard word"},
+		"another server":             {false, others, own, "ECONNREFUSED"},
+		"a session without a record": {false, nil, own, "ECONNREFUSED"},
+		"a program":                  {true, nil, own, "ECONNREFUSED"},
+		"no record":                  {false, own, nil, "ECONNREFUSED"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			address := service
-			if name != "a program" {
+			if !c.program {
 				address = fmt.Sprint("127.0.0.1:", freePort(t))
 			}
 			p := jailtest.Profile(t)
 			p.Inbound = []int{portOf(t, address)}
-			if name != "a program" {
+			if !c.program {
 				first := jailtest.BeginBy(t, confine.Launcher{Ports: confine.NewPorts(c.holder)}, p, attacker.Try("callback", address, "3"))
 				first.Out.Await(t, "listening")
 			}
@@ -284,7 +285,7 @@ func TestJailInboundSessions(t *testing.T) {
 			got := testkit.Get(jailtest.Run(t, confine.Launcher{Ports: ports}, p, tries))(t)
 			testkit.Equal(t, "in a jail", got, []attacker.Outcome{c.want, "EADDRINUSE", c.want, "EADDRINUSE"})
 			testkit.Equal(t, "it leads elsewhere", ports.Elsewhere(p.Inbound[0]), c.want != "ECONNREFUSED")
-			if name != "a program" { // the control: the port is open
+			if !c.program { // the control: the port is open
 				if got, err := call(address, "word"); err != nil || got != "heard word" {
 					t.Errorf("%q, %v", got, err)
 				}
@@ -309,12 +310,14 @@ func TestJailInboundTakenOver(t *testing.T) {
 	first.Out.Await(t, "listening")
 	second := jailtest.BeginBy(t, sessionOf(file), p, attacker.Try("bind-port", address, "patient", "closed"), attacker.Try("callback", address, "1"))
 	second.Out.Await(t, "in use")
-	for _, s := range []*jailtest.Started{first, second} {
-		s.Out.Await(t, "listening")
-		if got, err := call(address, "word"); err != nil || got != "heard word" {
-			t.Errorf("%q, %v", got, err)
-		}
-		testkit.Equal(t, "", s.Finish(), (confine.Exit{}))
+	for n, s := range []*jailtest.Started{first, second} {
+		t.Run(fmt.Sprint("process ", n+1), func(t *testing.T) {
+			s.Out.Await(t, "listening")
+			if got, err := call(address, "word"); err != nil || got != "heard word" {
+				t.Errorf("%q, %v", got, err)
+			}
+			testkit.Equal(t, "", s.Finish(), (confine.Exit{}))
+		})
 	}
 }
 
@@ -358,14 +361,16 @@ func TestJailInboundSuccession(t *testing.T) {
 	}
 	first := begin()
 	second := begin()
-	for _, s := range []*jailtest.Started{first, second} {
-		if ports, known := s.Listening(); !known || !slices.Equal(ports, []int{53, port}) {
-			t.Errorf("listens at %d, %v; want 53 and %d", ports, known, port)
-		}
-		if got, err := call(address, "word"); err != nil || got != "heard word" {
-			t.Errorf("%q, %v", got, err)
-		}
-		testkit.Equal(t, "", s.Finish(), (confine.Exit{})) // and not the other one
+	for n, s := range []*jailtest.Started{first, second} {
+		t.Run(fmt.Sprint("process ", n+1), func(t *testing.T) {
+			if ports, known := s.Listening(); !known || !slices.Equal(ports, []int{53, port}) {
+				t.Errorf("listens at %d, %v; want 53 and %d", ports, known, port)
+			}
+			if got, err := call(address, "word"); err != nil || got != "heard word" {
+				t.Errorf("%q, %v", got, err)
+			}
+			testkit.Equal(t, "", s.Finish(), (confine.Exit{})) // and not the other one
+		})
 	}
 	if _, err := net.Dial("tcp", address); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("after their end: %v", err)

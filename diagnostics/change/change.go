@@ -1,5 +1,6 @@
 // Package change has what a change of a policy is about, and decides what may become of it, from kinds of reasons and
 // who wants it. It asks nothing of the host.
+// Begin at [Judge]. Every sentence about its decision is in say.go.
 package change
 
 import (

@@ -17,7 +17,7 @@ func TestInClient(t *testing.T) {
 	} {
 		objects, err := Read(strings.Fields(words))
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%s: %v", words, err)
 		}
 		w := Want{Source: Recorded, Object: objects[0]}
 		if got := Judge(w, nil, nil).InClient(rules); got != want {

@@ -329,7 +329,7 @@ func setCauses(d *diagnostics.Diagnosis, c *analysis.Case, found []analysis.Find
 		h := hint(c, f)
 		if d.Hints = append(d.Hints, h); i == 0 {
 			d.Attribution, d.Cause, d.Fix, d.Explain = h.Attribution, h.Cause, h.Fix, h.Explain
-			d.May, d.Whole = show.Cut(mayOnly(c, f), diagnostics.MaxCause), f.Whole
+			d.May, d.Whole = show.Cut(sayRefused(c, f), diagnostics.MaxCause), f.Whole
 		}
 	}
 	isOpen := func(h diagnostics.Hint) bool { return h.Proposal.IsOpen() }

@@ -24,8 +24,9 @@ func hint(c *analysis.Case, f analysis.Finding) diagnostics.Hint {
 	return h
 }
 
-// mayOnly says what the server may do instead of what the jail has recorded, or "" if that is not about its rights.
-func mayOnly(c *analysis.Case, f analysis.Finding) string {
+// sayRefused says what the server may not do, such as "notes may not reach api.test", if that is why the jail refused what it has
+// recorded. Otherwise it returns "".
+func sayRefused(c *analysis.Case, f analysis.Finding) string {
 	h := f.Hint
 	if h.Attribution != diagnostics.Certain || f.Whole || h.Proposal.Denial() != "" {
 		return ""

@@ -56,7 +56,7 @@ func TestStranger(t *testing.T) {
 			base = filepath.Join(top, "link/mcp-jail")
 		}
 		if b, err := ReadFile(base, "kept/file", 100); err != nil || string(b) != "forged" {
-			t.Errorf("control: %q, %v", b, err)
+			t.Errorf("%s: control: %q, %v", owned, b, err)
 		}
 		must(t, os.Lchown(filepath.Join(top, owned), stranger, stranger))
 		at := filepath.Join(top, owned)

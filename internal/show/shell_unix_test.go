@@ -52,7 +52,7 @@ func TestInDir(t *testing.T) {
 				t.Errorf("%s in %q: %v: %s", shell, name, err, out)
 			}
 			if _, err := os.Stat(filepath.Join(dir, shell+" it's")); err != nil {
-				t.Error(err)
+				t.Errorf("%s in %q: %v", shell, name, err)
 			}
 		}
 	}

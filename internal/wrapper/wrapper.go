@@ -6,6 +6,8 @@
 //     changes how the words after it are read, is not understood.
 //   - Launchers fetch, build or look up what the server needs. A table has them.
 //   - A few programs, such as docker and ssh, have another process start the server.
+//
+// It is pure, and knows nothing of this machine. Begin at [Unwrap].
 package wrapper
 
 import "strings"

@@ -57,11 +57,14 @@ func TestPrograms(t *testing.T) {
 	testkit.WriteFile(t, filepath.Join(bin, "npm"), "#!/bin/sh\n")
 	testkit.Must(t, os.Chmod(filepath.Join(bin, "npm"), 0o755))
 	line := testkit.Get(runline.Parse([]string{"npx", "-y", "pkg"}))(t)
-	for _, c := range []struct{ name, path, want string }{
-		{"project only", bin + ":" + link + ":node_modules/.bin", "npm was not found in PATH (" + bin + " is left out: a server may write there)"},
-		{"empty", "", "npm was not found in PATH:"},
-		{"no node", only, "node was not found in PATH:"},
-		{"project first", bin + ":" + dir, "is npm 6.0.0"}, // so dir's npm was asked
+	for _, c := range []struct {
+		name, path, want string
+		inProject        bool // and no file is untrusted
+	}{
+		{"project only", bin + ":" + link + ":node_modules/.bin", "npm was not found in PATH (" + bin + " is left out: a server may write there)", false},
+		{"empty", "", "npm was not found in PATH:", false},
+		{"no node", only, "node was not found in PATH:", false},
+		{"project first", bin + ":" + dir + ":/usr/bin:/bin", "is npm 6.0.0", true}, // so dir's npm was asked
 	} {
 		host := hostWith(t)
 		host.Environ = []string{"PATH=" + c.path}
@@ -71,11 +74,8 @@ func TestPrograms(t *testing.T) {
 			}
 			return ""
 		}}
-		if c.name == "project first" {
+		if c.inProject {
 			i.Host.Dir, i.Untrusted = project, nil
-		}
-		if c.want == "is npm 6.0.0" {
-			i.Host.Environ = []string{"PATH=" + c.path + ":/usr/bin:/bin"}
 		}
 		testkit.Fails(t, c.name, testkit.ErrorOf(i.newRun(t.Context(), nil, &line)), c.want)
 	}

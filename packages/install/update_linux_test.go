@@ -43,13 +43,13 @@ func TestUpdate(t *testing.T) {
 	for _, accept := range []bool{false, true} {
 		update, err := i.Update(t.Context(), line(t, "@scope/server@latest"))
 		if err != nil {
-			t.Fatalf("%v\n%s", err, u.told)
+			t.Fatalf("accepted %t: %v\n%s", accept, err, u.told)
 		}
 		testkit.Equal(t, "the lock file has changed before", string(testkit.Get(os.ReadFile(i.LockFile))(t)), string(before))
 		testkit.Equal(t, "before, the store", len(testkit.Get(i.Store.Trees())(t)), 1)
 		u.runs(i, "@scope/server", "1.0.0")
 		if about, err := starts(update.Store, update.LockFile, i.Host, line(t, "@scope/server@latest")); err != nil || about["version"] != "2.0.0" {
-			t.Errorf("a trial: %v, %v", about, err)
+			t.Errorf("accepted %t: a trial: %v, %v", accept, about, err)
 		}
 		if !accept {
 			testkit.Works(t, "", update.Close())

@@ -159,28 +159,26 @@ func TestSourceNeeds(t *testing.T) {
 		return b.Bytes()
 	}
 	build := func(requires string) []byte { return pack("[build-system]\nrequires = "+requires+"\n", 0) }
+	small := strings.Replace(sdist, "MAX_BYTES = 1 << 30", "MAX_BYTES = 50 << 10", 1)
 	for _, c := range []struct {
 		name    string
+		program string
 		archive []byte
 		want    string
 	}{
-		{"its own", build(`["hatchling>=1 ; python_version > '3'"]`), `['hatchling>=1; python_version > "3"']`},
-		{"of setuptools", build(`["setuptools>=61"]`), "['setuptools>=61', 'wheel']"},
-		{"nothing", build("[]"), "[]"},
-		{"what is usual", pack("[project]\nname = 'x'\n", 0), "['setuptools>=40.8.0', 'wheel']"},
-		{"a word for pip", build(`["--index-url=http://x"]`), "can be read"},
-		{"no TOML", pack("[", 0), "whose pyproject.toml can be read"},
-		{"a large archive", pack("", 100<<10), "larger than it may be"},
-		{"a large file", pack(strings.Repeat(" ", 300<<10), 0), "pyproject.toml of the source distribution is larger"},
-		{"a zip", []byte("PK"), "ERROR: the source distribution is no .tar.gz"},
+		{"its own", small, build(`["hatchling>=1 ; python_version > '3'"]`), `['hatchling>=1; python_version > "3"']`},
+		{"of setuptools", small, build(`["setuptools>=61"]`), "['setuptools>=61', 'wheel']"},
+		{"nothing", small, build("[]"), "[]"},
+		{"what is usual", small, pack("[project]\nname = 'x'\n", 0), "['setuptools>=40.8.0', 'wheel']"},
+		{"a word for pip", small, build(`["--index-url=http://x"]`), "can be read"},
+		{"no TOML", small, pack("[", 0), "whose pyproject.toml can be read"},
+		{"a large archive", small, pack("", 100<<10), "larger than it may be"},
+		{"a large file", sdist, pack(strings.Repeat(" ", 300<<10), 0), "pyproject.toml of the source distribution is larger"},
+		{"a zip", small, []byte("PK"), "ERROR: the source distribution is no .tar.gz"},
 	} {
 		file := filepath.Join(t.TempDir(), "x.tar.gz")
 		testkit.Must(t, os.WriteFile(file, c.archive, 0o600))
-		program := strings.Replace(sdist, "MAX_BYTES = 1 << 30", "MAX_BYTES = 50 << 10", 1)
-		if c.name == "a large file" {
-			program = sdist
-		}
-		program = strings.Replace(program, "main(*sys.argv[1:])", "print(needs(sys.argv[1]))", 1)
+		program := strings.Replace(c.program, "main(*sys.argv[1:])", "print(needs(sys.argv[1]))", 1)
 		out, err := exec.Command("python3", "-I", "-c", program, file).CombinedOutput()
 		if !strings.Contains(string(out), c.want) || (err == nil) != (c.want[0] == '[') {
 			t.Errorf("%s: %v, %s", c.name, err, out)

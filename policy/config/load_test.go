@@ -202,7 +202,7 @@ func TestReadConfigFile(t *testing.T) {
 	testkit.Must(t, os.Chown(own, 12345, 12345))
 	for _, name := range []string{own, link} {
 		if _, err := ReadConfigFile(name); err != nil {
-			t.Errorf("another user's file: %v", err)
+			t.Errorf("another user's file, %s: %v", filepath.Base(name), err)
 		}
 	}
 }

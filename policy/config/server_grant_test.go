@@ -220,7 +220,7 @@ func TestRefusedLineFile(t *testing.T) {
 			testkit.Must(t, os.WriteFile(filepath.Join(dir, ServersDir, "own.toml"), []byte(strings.ReplaceAll(notesFile, "notes]", "own]")), 0o600))
 			o := LoadOptions{ID: key, User: filepath.Join(dir, "config.toml")}
 			if f, err := o.LineFile(); err != nil || f.Server.ID != key {
-				t.Fatalf("control: %v", err)
+				t.Fatalf("%s of %s: control: %v", spoil, name, err)
 			}
 			path := filepath.Join(dir, ServersDir, name+".toml")
 			testkit.Must(t, do(path))

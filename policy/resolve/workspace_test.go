@@ -75,7 +75,7 @@ func TestToolsHome(t *testing.T) {
 		}
 		home, _ := p.Find(p.Home)
 		if !home.Ephemeral || home.Path != p.Home || home.Rights != policy.AllRights || home.Origin != policy.OriginHome {
-			t.Errorf("%+v", home)
+			t.Errorf("%s, tool %q: %+v", c.toml, c.tool, home)
 		}
 		kept := *p
 		kept.Entries = slices.Clone(p.Entries)
@@ -83,7 +83,7 @@ func TestToolsHome(t *testing.T) {
 			kept.Entries[i].Ephemeral = false
 		}
 		if kept.Key() == p.Key() || kept.SameJail(p) {
-			t.Error("a profile whose HOME is kept counts as the same")
+			t.Errorf("%s, tool %q: a profile whose HOME is kept counts as the same", c.toml, c.tool)
 		}
 	}
 }

@@ -76,10 +76,10 @@ func TestPinTools(t *testing.T) {
 			continue
 		}
 		if got, want := s.Pins.Accept(), "mcp-jail install --accept-tools 'files@^1 other'"; got != want {
-			t.Errorf("%s, want %s", got, want)
+			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 		if s.Pins.Name(nil) == "default" {
-			t.Error("the arguments do not count")
+			t.Errorf("%s: the arguments do not count", name)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package wrapping
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -144,67 +143,61 @@ func TestDirectory(t *testing.T) {
 	for name, to := range map[string]string{"x": "a/b/c", "data": h.Home + "/Documents", "auto": "../home/.config/autostart", "home": h.Home} {
 		must(t, os.Symlink(to, filepath.Join(h.Project, name)))
 	}
-	mine := func(cwd string) string {
-		return `{"command": "mine", "args": ["s.py"], "cwd": "` + cwd + `"}`
+	in := func(cwd string) string { return `, "cwd": "` + cwd + `"}` }
+	mine := func(cwd string) string { return `{"command": "mine", "args": ["s.py"]` + in(cwd) }
+	files := func(path, more string) string {
+		return `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + path + `"]` + more
 	}
-	files := func(path, cwd string) string {
-		return `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + path + `"], "cwd": "` + cwd + `"}`
+	// Presets and directories of arguments are for the user's own entries alone.
+	shared, own := filepath.Join(h.Project, ".vscode/mcp.json"), filepath.Join(h.Home, ".config/Code/User/mcp.json")
+	wrapped := func(file, entry string) ServerChange {
+		write(t, file, `{"servers": {"s": `+entry+`}}`)
+		return only(t, h, Selection{Clients: []string{"vscode"}, Files: []string{file}}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers[0]
 	}
-	const none = "nothing"
-	for _, c := range []struct{ name, entry, gets, note, left string }{
-		{"cwd", mine(h.Home + "/Documents"), "~/Documents (read and write)", none, ""},
-		{"cwd by a link", mine("${workspaceFolder}/data"), "~/Documents (read and write)", "in ${workspaceFolder}/data, which leads to " + h.Home + "/Documents", ""},
-		{"relative cwd", mine("sub"), h.Project + "/sub (read and write)", none, ""},
-		{"cwd that decides", mine("${userHome}/.config/autostart"), "", "is ~/.config/autostart (", ""},
-		{"cwd that decides, by a link", mine("${workspaceFolder}/auto"), "", "is ~/.config/autostart (", ""},
-		{"cwd with secrets", mine("${userHome}/.config/google-chrome/Default"), "", "is a sensitive file (~/.config/google-chrome*)", ""},
-		{"cwd in .git", mine("${workspaceFolder}/.git/hooks"), "", "/.git (programs run or trust what is there", ""},
-		{"cwd in two ways", mine("${workspaceFolder}/x/../../Documents"), "", none, "can be read in two ways"},
-		{"unknown cwd", mine("${input:where}"), "${input:where} (read and write)", none, ""},
-		{"no cwd", mine(""), "the project folder", none, ""},
+	for _, c := range []struct{ name, file, entry, gets, note string }{
+		{"cwd", shared, mine(h.Home + "/Documents"), "~/Documents (read and write)", ""},
+		{"cwd by a link", shared, mine("${workspaceFolder}/data"), "~/Documents (read and write)", "in ${workspaceFolder}/data, which leads to " + h.Home + "/Documents"},
+		{"relative cwd", shared, mine("sub"), h.Project + "/sub (read and write)", ""},
+		{"cwd that decides", shared, mine("${userHome}/.config/autostart"), "", "is ~/.config/autostart ("},
+		{"cwd that decides, by a link", shared, mine("${workspaceFolder}/auto"), "", "is ~/.config/autostart ("},
+		{"cwd with secrets", shared, mine("${userHome}/.config/google-chrome/Default"), "", "is a sensitive file (~/.config/google-chrome*)"},
+		{"cwd in .git", shared, mine("${workspaceFolder}/.git/hooks"), "", "/.git (programs run or trust what is there"},
+		{"unknown cwd", shared, mine("${input:where}"), "${input:where} (read and write)", ""},
+		{"no cwd", shared, `{"command": "mine", "args": ["s.py"]}`, "the project folder", ""},
 
-		{"preset", files(".", ""), "the project folder", none, ""},
-		{"preset with cwd", files(".", h.Home+"/Documents"), "~/Documents (read and write)", none, ""},
-		{"preset with cwd by a link", files(".", "${workspaceFolder}/data"), "~/Documents (read and write)", "which leads to", ""},
-		{"preset with a cwd that decides", files(".", "${workspaceFolder}/auto"), "", "has no project folder", ""},
-		{"preset with a drive", files(`C:\\a`, "${input:where}"), `C:\a (read and write)`, none, ""},
-		{"preset with an unknown cwd", files("m", "${input:where}"), "m in the project folder (read and write)", none, ""},
-		{"preset, ..", files("..", h.Project), "", none, "leaves the project folder"},
-		{"preset, a link", files("home", h.Project), "", none, "leaves the project folder"},
-		{"preset, in two ways", files("${workspaceFolder}/x/../../Documents", ""), "", none, "goes up from there"},
-		{"preset, relative in two ways", files("x/../..", h.Project), "", none, "goes up from there"},
-		{"preset, /proc", files("/proc/self/cwd/../..", ""), "", none, "goes up from there"},
-		{"preset, state", files("${userHome}/.local/state/mcp-jail", ""), "", "is not granted: it decides", ""},
-		{"preset, programs", files("${userHome}/.local/bin", ""), "", "is not granted: it decides", ""},
-		{"preset, .bashrc", files("${userHome}/.bashrc", ""), "", "is not granted: it decides", ""},
-		{"preset, packages", files("${userHome}/.npm", ""), "~/.npm (read and write)", h.Home + "/.npm gives control of ~/.npm", ""},
-		{"preset, hooks", files("${workspaceFolder}/.git/hooks", ""), "", "is not granted: it is a protected file", ""},
-		{"preset, ordinary", files("${userHome}/notes", ""), "~/notes (read and write)", none, ""},
+		{"preset", own, files(".", "}"), "the project folder", ""},
+		{"preset with cwd", own, files(".", in(h.Home+"/Documents")), "~/Documents (read and write)", ""},
+		{"preset with cwd by a link", own, files(".", in(h.Project+"/data")), "~/Documents (read and write)", "which leads to"},
+		{"preset with a cwd that decides", own, files(".", in(h.Project+"/auto")), "", "has no project folder"},
+		{"preset with a drive", own, files(`C:\\a`, in("${input:where}")), `C:\a (read and write)`, ""},
+		{"preset with an unknown cwd", own, files("m", in("${input:where}")), "m in the project folder (read and write)", ""},
+		{"preset, state", own, files("${userHome}/.local/state/mcp-jail", "}"), "", "is not granted: it decides"},
+		{"preset, programs", own, files("${userHome}/.local/bin", "}"), "", "is not granted: it decides"},
+		{"preset, .bashrc", own, files("${userHome}/.bashrc", "}"), "", "is not granted: it decides"},
+		{"preset, packages", own, files("${userHome}/.npm", "}"), "~/.npm (read and write)", h.Home + "/.npm gives control of ~/.npm"},
+		{"preset, hooks", own, files(h.Project+"/.git/hooks", "}"), "", "is not granted: it is a protected file"},
+		{"preset, ordinary", own, files("${userHome}/notes", "}"), "~/notes (read and write)", ""},
 
-		{"argument in two ways", `{"command": "mine", "args": ["--dir=` + h.Project + `/x/../../Documents"]}`, "the project folder", "it can be read in two ways", ""},
+		{"argument in two ways", own, `{"command": "mine", "args": ["--dir=` + h.Project + `/x/../../Documents"]}`, "the project folder", "it can be read in two ways"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			file := filepath.Join(h.Project, ".vscode/mcp.json")
-			if strings.HasPrefix(c.name, "preset") || strings.HasPrefix(c.name, "argument") { // only the user's own gets those
-				file = filepath.Join(h.Home, ".config/Code/User/mcp.json")
-				c.entry = strings.ReplaceAll(c.entry, "${workspaceFolder}", h.Project)
-			}
-			write(t, file, strings.Replace(`{"servers": {"s": `+c.entry+`}}`, `, "cwd": ""`, "", 1))
-			if !json.Valid([]byte(c.entry)) {
-				t.Fatal(c.entry)
-			}
-			change := only(t, h, Selection{Clients: []string{"vscode"}, Files: []string{file}}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h))
-			p := change.Servers[0]
-			if got := strings.Join(p.Gets, ", "); c.left == "" && got != c.gets {
-				t.Errorf("gets %q, want %q", got, c.gets)
-			}
-			if (p.Left != "") != (c.left != "") || !strings.Contains(p.Left, c.left) {
-				t.Errorf("left: %q, want %q", p.Left, c.left)
-			}
+			p := wrapped(c.file, c.entry)
+			testkit.Equal(t, "it is left because it", p.Left, "")
+			testkit.Equal(t, "it gets", strings.Join(p.Gets, ", "), c.gets)
 			notes := strings.Join(append(p.Notes, p.Careful...), "\n")
-			if c.note == none && c.left == "" && notes != "" || c.note != none && !strings.Contains(notes, c.note) {
+			if (notes == "") != (c.note == "") || !strings.Contains(notes, c.note) {
 				t.Errorf("notes %q, want %q", notes, c.note)
 			}
 		})
+	}
+	for _, c := range []struct{ name, file, entry, left string }{
+		{"cwd in two ways", shared, mine("${workspaceFolder}/x/../../Documents"), "can be read in two ways"},
+		{"preset, ..", own, files("..", in(h.Project)), "leaves the project folder"},
+		{"preset, a link", own, files("home", in(h.Project)), "leaves the project folder"},
+		{"preset, in two ways", own, files(h.Project+"/x/../../Documents", "}"), "goes up from there"},
+		{"preset, relative in two ways", own, files("x/../..", in(h.Project)), "goes up from there"},
+		{"preset, /proc", own, files("/proc/self/cwd/../..", "}"), "goes up from there"},
+	} {
+		t.Run(c.name, func(t *testing.T) { testkit.Contains(t, "left", wrapped(c.file, c.entry).Left, c.left) })
 	}
 }

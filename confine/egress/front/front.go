@@ -5,6 +5,8 @@
 // The proxy listens on the host's loopback, where every user of the machine can connect. So a client
 // needs the password of the session. What a client without it asks for is neither used nor on record:
 // otherwise other users could choose what a diagnosis proposes to grant.
+//
+// It touches connections on loopback, and no file. Begin at [Front.Greet].
 package front
 
 import (

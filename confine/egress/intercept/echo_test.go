@@ -140,7 +140,7 @@ func TestEchoUnreadable(t *testing.T) {
 					want = "identity  "
 				}
 				if asked := got.Get("Accept-Encoding") + " " + got.Get("Range") + " " + got.Get("Grpc-Accept-Encoding"); asked != want {
-					t.Errorf("asked for %q", asked)
+					t.Errorf("%s: asked for %q, want %q", coding, asked, want)
 				}
 			}
 		}

@@ -45,7 +45,7 @@ func TestWebSocket(t *testing.T) {
 			}
 			c, buf, err := http.NewResponseController(w).Hijack()
 			if err != nil {
-				t.Error(err)
+				t.Errorf("%s: %v", kind, err)
 				return
 			}
 			defer c.Close()

@@ -130,7 +130,7 @@ func TestEndless(t *testing.T) {
 		c := w.connect(t)
 		io.WriteString(c, text)
 		if line, _ := bufio.NewReader(c).ReadString('\n'); !strings.Contains(line, "403") {
-			t.Errorf("%q", line)
+			t.Errorf("%q: %q", text, line)
 		}
 		c.Close()
 	}

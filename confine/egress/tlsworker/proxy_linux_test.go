@@ -72,37 +72,39 @@ func TestTLSProxy(t *testing.T) {
 	other := testkit.Get(intercept.New(intercept.Options{Roots: certificate}))(t)
 	defer other.Close()
 	for _, c := range []struct {
-		host        string
+		name, host  string
 		authorities []byte
 		fails       string
 	}{
-		{"127.0.0.1", certificate, ""},
-		{"127.0.0.1", other.CA(), "authority"},
-		{"localhost", certificate, "localhost"},
+		{"its authority", "127.0.0.1", certificate, ""},
+		{"another authority", "127.0.0.1", other.CA(), "authority"},
+		{"another name", "localhost", certificate, "localhost"},
 	} {
-		p := &tlsworker.Proxy{Start: starter(c.authorities)}
-		defer p.Close()
-		conn, err := throughProxy(t, p, c.host+":"+port)
-		if c.fails != "" {
-			if err == nil || !strings.Contains(err.Error(), c.fails) || !strings.HasPrefix(err.Error(), "TLS with it fails: ") || len(asked) > 0 {
-				t.Errorf("%s: %v, asked %d", c.host, err, len(asked))
+		t.Run(c.name, func(t *testing.T) {
+			p := &tlsworker.Proxy{Start: starter(c.authorities)}
+			defer p.Close()
+			conn, err := throughProxy(t, p, c.host+":"+port)
+			if c.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), c.fails) || !strings.HasPrefix(err.Error(), "TLS with it fails: ") || len(asked) > 0 {
+					t.Errorf("%v, asked %d", err, len(asked))
+				}
+				return
 			}
-			continue
-		}
-		testkit.Must(t, err)
-		const size = 5 << 20
-		go func() {
-			io.WriteString(conn, strings.Repeat("x", size))
-			conn.CloseWrite()
-		}()
-		got, err := io.ReadAll(conn)
-		conn.Close()
-		if want := "hello" + strings.Repeat("x", size) + "bye"; err != nil || string(got) != want {
-			t.Errorf("%d bytes, want %d: %v", len(got), len(want), err)
-		}
-		if head := <-asked; head != "CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\nProxy-Authorization: Basic bWU6cHc=\r\n\r\n" {
-			t.Errorf("asked %q", head)
-		}
+			testkit.Must(t, err)
+			const size = 5 << 20
+			go func() {
+				io.WriteString(conn, strings.Repeat("x", size))
+				conn.CloseWrite()
+			}()
+			got, err := io.ReadAll(conn)
+			conn.Close()
+			if want := "hello" + strings.Repeat("x", size) + "bye"; err != nil || string(got) != want {
+				t.Errorf("%d bytes, want %d: %v", len(got), len(want), err)
+			}
+			if head := <-asked; head != "CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\nProxy-Authorization: Basic bWU6cHc=\r\n\r\n" {
+				t.Errorf("asked %q", head)
+			}
+		})
 	}
 }
 

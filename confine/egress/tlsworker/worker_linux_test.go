@@ -28,29 +28,31 @@ func TestWorker(t *testing.T) {
 	w, _ := start(t, root)
 	g := newGate(t, w, s.Listener.Addr().String())
 	for _, http2 := range []bool{false, true} {
-		c := g.client(t, w.CA(), http2)
-		want := map[bool]string{false: "HTTP/1.1", true: "HTTP/2.0"}[http2] + " 0 true " + strings.Repeat("*", len(secret))
-		if status, body := fetch(t, c, "GET", nil); status != 200 || body != want {
-			t.Errorf("%d %s", status, body)
-		}
-		if status, body := fetch(t, c, "DELETE", nil); status != 403 || !strings.Contains(body, "mcp-jail.toml:3") {
-			t.Errorf("%d %s", status, body)
-		}
-		if status, body := fetch(t, c, "PUT", strings.NewReader(strings.Repeat("x", 20<<20))); status != 200 || !strings.Contains(body, fmt.Sprint(20<<20)) {
-			t.Errorf("%d %s", status, body)
-		}
-		var all sync.WaitGroup
-		for range 200 {
-			all.Go(func() {
-				c := g.client(t, w.CA(), http2)
-				if status, body := fetch(t, c, "GET", nil); status != 200 || body != want {
-					t.Errorf("%d %s", status, body)
-				}
-				c.CloseIdleConnections()
-			})
-		}
-		all.Wait()
-		c.CloseIdleConnections()
+		t.Run(fmt.Sprintf("HTTP/2 %t", http2), func(t *testing.T) {
+			c := g.client(t, w.CA(), http2)
+			want := map[bool]string{false: "HTTP/1.1", true: "HTTP/2.0"}[http2] + " 0 true " + strings.Repeat("*", len(secret))
+			if status, body := fetch(t, c, "GET", nil); status != 200 || body != want {
+				t.Errorf("%d %s", status, body)
+			}
+			if status, body := fetch(t, c, "DELETE", nil); status != 403 || !strings.Contains(body, "mcp-jail.toml:3") {
+				t.Errorf("%d %s", status, body)
+			}
+			if status, body := fetch(t, c, "PUT", strings.NewReader(strings.Repeat("x", 20<<20))); status != 200 || !strings.Contains(body, fmt.Sprint(20<<20)) {
+				t.Errorf("%d %s", status, body)
+			}
+			var all sync.WaitGroup
+			for range 200 {
+				all.Go(func() {
+					c := g.client(t, w.CA(), http2)
+					if status, body := fetch(t, c, "GET", nil); status != 200 || body != want {
+						t.Errorf("%d %s", status, body)
+					}
+					c.CloseIdleConnections()
+				})
+			}
+			all.Wait()
+			c.CloseIdleConnections()
+		})
 	}
 	testkit.Eventually(t, "the end of all connections", func() bool { return g.open.Load() == 0 })
 	if d := g.refused(); len(d) != 2 || d[0].Reason != policy.DeniedRequest || !strings.Contains(d[0].Detail, "DELETE /x") {

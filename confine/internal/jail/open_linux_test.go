@@ -32,7 +32,7 @@ func TestOpenByStep(t *testing.T) {
 			got, gotErr := openByStep(&stub.Task{}, at, p, last)
 			if p == "" {
 				if wantErr == nil {
-					t.Error("an empty path is opened")
+					t.Errorf("%q, %v: it is opened", p, last)
 				}
 				continue
 			}

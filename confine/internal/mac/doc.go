@@ -19,4 +19,6 @@
 //
 // No attempt opens a window or a dialog, outside of a jail neither, or leaves something if it is killed. What
 // only root may do, and what macOS lets no ordinary program do, has no control and is not probed.
+//
+// Begin at [Start] and at [Prove].
 package mac

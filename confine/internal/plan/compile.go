@@ -141,11 +141,7 @@ func (c *compiler) filesystem(o *spec.Spec) {
 	var gaps []Gap
 	o.Mounts, gaps = CompileMounts(c.p.MinimalEntries(), !c.emptyHome())
 	c.plan.Gaps = append(c.plan.Gaps, gaps...)
-	if c.f.LandlockABI < 1 {
-		c.addGap(Gap{
-			Axis: policy.AxisFs, What: "the second layer of the file rules (Landlock)", Fatal: true,
-			Why: c.f.Landlock.Detail, Fix: c.f.Landlock.Fix,
-		})
+	if c.withoutLandlock("the second layer of the file rules (Landlock)", "") {
 		return
 	}
 	c.ruleset(o)

@@ -182,11 +182,7 @@ func builtinEntriesHostNS(f kernel.Facts, o *spec.Spec) []policy.Entry {
 }
 
 func hostNSFiles(c *compiler, o *spec.Spec) {
-	if c.f.LandlockABI < 1 {
-		c.addGap(Gap{
-			Axis: policy.AxisFs, What: "every rule about files", Fatal: true,
-			Why: "there are no namespaces, and " + c.f.Landlock.Detail, Fix: c.f.Landlock.Fix,
-		})
+	if c.withoutLandlock("every rule about files", "there are no namespaces, and ") {
 		return
 	}
 	for _, e := range c.p.Entries {

@@ -56,6 +56,15 @@ func deviceDirs(mounts []spec.Mount) (dirs []string) {
 	return dirs
 }
 
+// withoutLandlock reports whether the kernel has no Landlock, and then adds the gap that no waiver closes.
+func (c *compiler) withoutLandlock(what, because string) bool {
+	if c.f.LandlockABI >= 1 {
+		return false
+	}
+	c.addGap(Gap{Axis: policy.AxisFs, What: what, Fatal: true, Why: because + c.f.Landlock.Detail, Fix: c.f.Landlock.Fix})
+	return true
+}
+
 func (c *compiler) landlock(o *spec.Spec) landlock.Input {
 	return landlock.Input{ABI: c.f.LandlockABI, Entries: c.p.MinimalEntries(), Own: builtinEntries(o), Programs: c.p.Programs}
 }

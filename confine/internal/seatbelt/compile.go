@@ -24,6 +24,8 @@
 //   - A file in the git directory of a submodule that a rule names is written, but not replaced: a link
 //     could take its place.
 //   - A rule for /tmp, or for what is around it, does not reach the TMPDIR of another server.
+//
+// Begin at [Compile].
 package seatbelt
 
 import (

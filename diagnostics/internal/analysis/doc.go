@@ -4,4 +4,7 @@
 // rights the profile and the jail give on it. Each subject concludes a [Finding] from it: paths, hosts,
 // variables and names of programs, limits and signals, and starts. A [change.Object]
 // is what helps. What is known of single programs, how their failures read and what they need, is in programs.toml.
+//
+// It is pure, and asks about this machine only through the Case. Begin at [NewCase]; paths.go, hosts.go and so on have
+// the subjects.
 package analysis

@@ -1,6 +1,6 @@
 // Package words reads what a failing server says: which lines tell of the failure, which fault they
 // name, and which paths, hosts, variables and programs are in them. It knows no policy: whether the
-// jail refuses a name is decided elsewhere.
+// jail refuses a name is decided elsewhere. It is pure. Begin at [Lines] and [Names].
 package words
 
 import (

@@ -60,46 +60,49 @@ func (w *world) offered(rq *Request) string {
 // server says then takes its place, also for the sessions to come.
 func TestStale(t *testing.T) {
 	for _, c := range []struct {
+		name    string
 		answer  *mcpproxy.Frame
 		want    string
 		changed bool
 	}{
-		{resultOf("a"), list("a"), false},
-		{resultOf("b"), list("b"), true},
-		{answerOf(`"error":{"code":-32603,"message":"no"}`), "", true},
-		{nil, "", true},
+		{"the same", resultOf("a"), list("a"), false},
+		{"another", resultOf("b"), list("b"), true},
+		{"an error", answerOf(`"error":{"code":-32603,"message":"no"}`), "", true},
+		{"no answer", nil, "", true},
 	} {
-		dir := t.TempDir() + "/lists"
-		first := newWorld(dir)
-		rq := tools()
-		if _, ok := first.Lookup(first.info, rq); ok {
-			t.Fatal("an empty cache has an answer")
-		}
-		first.store(rq, resultOf("a"))
-		if got := first.offered(rq); got != list("a") || first.stales != 0 {
-			t.Fatalf("it offers %s, and %d are stale", got, first.stales)
-		}
-		w := newWorld(dir)
-		if got := w.offered(rq); got != list("a") || w.stales != 1 {
-			t.Fatalf("from the file: %s, %d stale", got, w.stales)
-		}
-		stale := w.TakeStale(w.info, time.Hour)
-		if !slices.Equal(stale.Names, []string{"tools/list"}) {
-			t.Fatalf("%q are stale", stale.Names)
-		}
-		if changed := stale.Apply("tools/list", c.answer); changed != c.changed {
-			t.Errorf("%s: changed %t", c.want, changed)
-		}
-		if got := w.offered(rq); got != c.want {
-			t.Errorf("it offers %q, want %q", got, c.want)
-		}
-		if w.stales != 1 || len(w.TakeStale(w.info, time.Hour).Names) > 0 {
-			t.Errorf("%q: it is stale again", c.want)
-		}
-		w.client.Tasks.Wait()
-		if got := newWorld(dir).offered(rq); got != c.want {
-			t.Errorf("the next session offers %q, want %q", got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir() + "/lists"
+			first := newWorld(dir)
+			rq := tools()
+			if _, ok := first.Lookup(first.info, rq); ok {
+				t.Fatal("an empty cache has an answer")
+			}
+			first.store(rq, resultOf("a"))
+			if got := first.offered(rq); got != list("a") || first.stales != 0 {
+				t.Fatalf("it offers %s, and %d are stale", got, first.stales)
+			}
+			w := newWorld(dir)
+			if got := w.offered(rq); got != list("a") || w.stales != 1 {
+				t.Fatalf("from the file: %s, %d stale", got, w.stales)
+			}
+			stale := w.TakeStale(w.info, time.Hour)
+			if !slices.Equal(stale.Names, []string{"tools/list"}) {
+				t.Fatalf("%q are stale", stale.Names)
+			}
+			if changed := stale.Apply("tools/list", c.answer); changed != c.changed {
+				t.Errorf("changed %t", changed)
+			}
+			if got := w.offered(rq); got != c.want {
+				t.Errorf("it offers %q, want %q", got, c.want)
+			}
+			if w.stales != 1 || len(w.TakeStale(w.info, time.Hour).Names) > 0 {
+				t.Error("it is stale again")
+			}
+			w.client.Tasks.Wait()
+			if got := newWorld(dir).offered(rq); got != c.want {
+				t.Errorf("the next session offers %q, want %q", got, c.want)
+			}
+		})
 	}
 }
 
@@ -115,10 +118,10 @@ func TestDeclined(t *testing.T) {
 		newWorld(dir).store(rq, answerOf(member))
 		w := newWorld(dir)
 		if got := w.offered(rq); got != want || w.stales != 0 {
-			t.Errorf("it offers %q, want %q, and %d are stale", got, want, w.stales)
+			t.Errorf("%s: it offers %q, want %q, and %d are stale", member, got, want, w.stales)
 		}
 		if k, ok := w.entryFor(w.info).answers["server/discover"]; ok && k.isFresh(k.Stored.Add(25*time.Hour)) {
-			t.Error("it is believed for more than a day")
+			t.Errorf("%s: it is believed for more than a day", member)
 		}
 	}
 }

@@ -251,7 +251,7 @@ func TestModernTasks(t *testing.T) {
 		line := p.Answer(id).Line
 		sessiontest.Has(t, line, "stateful = true")
 		if got := sessiontest.FailureOf(t, line).Error.Code; got != -32601 {
-			t.Error(line)
+			t.Errorf("%s: %s", method, line)
 		}
 	}
 	p.Close()

@@ -1,5 +1,7 @@
 // Package cli has what the commands of mcp-jail share: the command line, flags and the errors about
 // them, help texts, proposals for a shell, questions, tables, amounts and times as text.
+//
+// It prints, asks on the terminal, and touches nothing else. Begin at [CommandLine], which every command gets.
 package cli
 
 import (

@@ -1,5 +1,5 @@
 // Package grantcmd has the command grant, which changes what a server may reach: the file of the server, and
-// nothing else.
+// nothing else. Begin at [Grant]. An [Edit] is the change from the first word to the written file.
 package grantcmd
 
 import (

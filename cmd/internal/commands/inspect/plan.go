@@ -1,6 +1,6 @@
-// Package inspect has the commands that explain, start nothing and change nothing: plan, check and why.
+// Package inspect has the commands that explain, start nothing and change nothing: plan, check, why and log.
 //
-//   - plan.go and check.go have the commands, with their flags and steps.
+//   - plan.go, check.go, why.go and log.go have the commands, with their flags and steps: begin there.
 //   - report.go says what one server may use, for both and for trust; text.go and tools.go print that.
 package inspect
 

@@ -1,4 +1,5 @@
-// Package pkgcmd has the commands about packages, data and records of servers: install, list and rm.
+// Package pkgcmd has the command install, which writes the lock file, the store of packages and the pins of tools.
+// Begin at [Install].
 package pkgcmd
 
 import (

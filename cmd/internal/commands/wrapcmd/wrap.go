@@ -1,4 +1,7 @@
 // Package wrapcmd has the commands that change the files of clients: wrap and unwrap.
+//
+// They also write the files of servers and copies of what they replace, both through package wrapping, and fetch packages.
+// Begin at wrapCmd.Run, which has the steps in their order.
 package wrapcmd
 
 import (

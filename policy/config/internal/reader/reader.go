@@ -1,6 +1,8 @@
 // Package reader reads the values of a configuration's tables, and says of each that is wrong what it
 // must be. Package config has the tables. A [TrustStore] keeps which project files the user accepted, and
 // a [Stamp] tells whether files have changed.
+//
+// It reads the files that it is given, and writes the trust store alone. Begin at [New].
 package reader
 
 import (

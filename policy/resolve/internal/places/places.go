@@ -4,6 +4,8 @@
 //
 // [Masks] take rights away inside grants: they hide what is sensitive, and keep what is protected from
 // being written. builtin.txt has the places.
+//
+// It asks the [hostfs.Host] that it is given, and touches nothing itself. Begin at [New].
 package places
 
 import (
