@@ -24,15 +24,16 @@ import (
 type pupil struct {
 	t          *testing.T
 	home, work string
+	words      []string
 }
 
 const pupilID = "pupil-4k7q2m9x3vt5"
 
 // newPupil plants files below a home directory, and the file of a server with a command line. HOME in its words is the
-// home directory. more are lines of its table.
-func newPupil(t *testing.T, files map[string]string, more string, words ...string) *pupil {
+// home directory.
+func newPupil(t *testing.T, files map[string]string, words ...string) *pupil {
 	need(t, "jail")
-	p := &pupil{t: t, home: filepath.Join(testkit.ShortDir(t), "home")}
+	p := &pupil{t: t, home: filepath.Join(testkit.ShortDir(t), "home"), words: words}
 	p.work = filepath.Join(p.home, "ws")
 	must(t, os.MkdirAll(filepath.Join(p.home, ".config/mcp-jail/servers"), 0o700))
 	must(t, os.MkdirAll(p.work, 0o755))
@@ -46,17 +47,23 @@ func newPupil(t *testing.T, files map[string]string, more string, words ...strin
 	list, _ := json.Marshal(words[1:])
 	entry, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{"pupil": map[string]any{"command": "mcp-jail", "args": append([]string{"run", "--id", pupilID, "--"}, words...)}}})
 	must(t, os.WriteFile(filepath.Join(p.home, ".claude.json"), entry, 0o600))
-	must(t, os.WriteFile(p.file(), fmt.Appendf(nil, "[servers.pupil]\nid = %q\ncommand = %q\narguments = %s\n%s", pupilID, words[0], list, more), 0o600))
+	must(t, os.WriteFile(p.file(), fmt.Appendf(nil, "[servers.pupil]\nid = %q\ncommand = %q\narguments = %s\n", pupilID, words[0], list), 0o600))
 	return p
 }
 
 func (p *pupil) file() string { return filepath.Join(p.home, ".config/mcp-jail/servers/pupil.toml") }
 
+// command returns a command line in the workspace.
+func (p *pupil) command(argv ...string) *exec.Cmd {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir, cmd.Env = p.work, append(os.Environ(), "HOME="+p.home, "XDG_CONFIG_HOME=", "XDG_STATE_HOME=", "XDG_DATA_HOME=", "XDG_CACHE_HOME=", "COLUMNS=1000", "TERM=dumb")
+	return cmd
+}
+
 // run runs a command line in the workspace.
 func (p *pupil) run(argv ...string) (out string, status int) {
 	p.t.Helper()
-	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Dir, cmd.Env = p.work, append(os.Environ(), "HOME="+p.home, "XDG_CONFIG_HOME=", "XDG_STATE_HOME=", "XDG_DATA_HOME=", "XDG_CACHE_HOME=", "COLUMNS=1000", "TERM=dumb")
+	cmd := p.command(argv...)
 	b, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -86,9 +93,13 @@ func (p *pupil) learn(calls ...string) string {
 // answers reports whether an ordinary start answers calls.
 func (p *pupil) answers(calls ...string) bool {
 	p.t.Helper()
+	s := open(p.t, p.command(append([]string{"mcp-jail", "run", "--id", pupilID, "--"}, p.words...)...), nil)
+	defer s.close()
 	for _, c := range calls {
-		tool, arguments, _ := strings.Cut(c, " ")
-		if _, status := p.run("mcp-jail", "call", "pupil", tool, strings.ReplaceAll(arguments, "HOME", p.home)); status != 0 {
+		tool, text, _ := strings.Cut(c, " ")
+		var arguments map[string]any
+		must(p.t, json.Unmarshal([]byte(strings.ReplaceAll(text, "HOME", p.home)), &arguments))
+		if s.tool(tool, arguments).IsError {
 			return false
 		}
 	}
@@ -100,7 +111,6 @@ func (p *pupil) answers(calls ...string) bool {
 func TestLearn(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		needs []string
 		files map[string]string
 		words []string
 		calls []string
@@ -120,21 +130,10 @@ func TestLearn(t *testing.T) {
 			words: []string{"newcomer", "~/notes/garden.md", "?"},
 			calls: []string{`open {}`},
 		},
-		"filesystem": {
-			needs: []string{"npm"},
-			files: map[string]string{"docs/a.txt": "1"},
-			words: []string{"node", server(filesystem), "HOME/docs"},
-			calls: []string{`read_text_file {"path": "HOME/docs/a.txt"}`, `write_file {"path": "HOME/docs/b.txt", "content": "2"}`},
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			need(t, c.needs...)
-			more := ""
-			if c.needs != nil {
-				more = fmt.Sprintf("[servers.pupil.access]\nworkspace = \"write\"\nfs = [{ path = %q, read = true, execute = true }]\n", filepath.Dir(module("")))
-			}
-			p := newPupil(t, c.files, more, c.words...)
+			p := newPupil(t, c.files, c.words...)
 			if p.answers(c.calls...) {
 				t.Fatal("it needs nothing")
 			}
@@ -146,9 +145,6 @@ func TestLearn(t *testing.T) {
 			must(t, err)
 			all := f.Server.Access.Fs
 			for i, r := range all {
-				if r.Path == filepath.Dir(module("")) {
-					continue
-				}
 				f.Server.Access.Fs = slices.Delete(slices.Clone(all), i, i+1)
 				must(t, os.WriteFile(p.file(), f.Encode(), 0o600))
 				if p.answers(c.calls...) {
@@ -186,7 +182,7 @@ func TestLearnNoKeys(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPupil(t, files, "", append([]string{"newcomer"}, c.words...)...)
+			p := newPupil(t, files, append([]string{"newcomer"}, c.words...)...)
 			before, _ := p.run("mcp-jail", "call", "pupil", "open", "{}")
 			if strings.Contains(before, "hello") || strings.Contains(before, "token of") {
 				t.Fatalf("it reads files before:\n%s", before)
@@ -198,16 +194,21 @@ func TestLearnNoKeys(t *testing.T) {
 			}
 		})
 	}
-	t.Run("hooks", func(t *testing.T) {
-		t.Parallel()
-		for _, path := range []string{".bashrc", ".npm/x", "proj/.git/hooks/post-commit", ".config/autostart/x.desktop"} {
-			p := newPupil(t, map[string]string{path: "", "proj/.git/config": ""}, "", "victim")
+}
+
+// TestLearnNoHooks: learn grants no write of what this machine runs.
+func TestLearnNoHooks(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{".bashrc", ".npm/x", "proj/.git/hooks/post-commit", ".config/autostart/x.desktop"} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			p := newPupil(t, map[string]string{path: "", "proj/.git/config": ""}, "victim")
 			told := p.learn(`write {"arg": "HOME/` + path + `"}`)
 			if text, err := os.ReadFile(filepath.Join(p.home, path)); err != nil || len(text) > 0 || p.answers(`write {"arg": "HOME/`+path+`"}`) {
-				t.Errorf("%s is written after:\n%s", path, told)
+				t.Errorf("it is written after:\n%s", told)
 			}
-		}
-	})
+		})
+	}
 }
 
 // TestGrantAtOnce: of grants at the same time, some of which are killed, each that ended well is in the file of the

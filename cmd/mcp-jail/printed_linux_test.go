@@ -62,7 +62,7 @@ func TestPrintedCommandsRun(t *testing.T) {
 	files["tools/run.sh"], files["scripts/run.sh"] = "#!/bin/sh\necho ran\n", "#!/bin/sh\necho ran\n"
 	files["exec.py"] = testkit.ReadFile(t, filepath.Join("testdata", "real", "exec.py"))
 	words := []string{"/usr/bin/python3", "HOME/exec.py"}
-	p := newPupil(t, files, "", words...)
+	p := newPupil(t, files, words...)
 	must(t, os.Chmod(filepath.Join(p.home, "tools/run.sh"), 0o755))
 	must(t, os.Symlink("linked/x.txt", filepath.Join(p.home, "link.txt")))
 	socket, err := net.Listen("unix", filepath.Join(p.home, "s.sock"))
