@@ -175,36 +175,47 @@ func TestStdoutClosedWhileStderrFloods(t *testing.T) {
 // TestKilled kills the proxy at many moments. The kernel must end all processes of
 // the jail.
 func TestKilled(t *testing.T) {
-	s := here(t)
+	s := *here(t)
 	t.Parallel()
-	dir := filepath.Join(s.base, "killed")
-	must(t, os.Mkdir(dir, 0o755))
+	s.work = filepath.Join(s.base, "killed") // where the server may read its program
+	must(t, os.Mkdir(s.work, 0o755))
 	code, err := os.ReadFile("servers/odd.py")
 	must(t, err)
-	file := filepath.Join(dir, "odd.py")
+	file := filepath.Join(s.work, "odd.py")
 	must(t, os.WriteFile(file, code, 0o644))
 	victim := server{"killed", "Python", func(*site) []string {
 		// A child in another session, which no signal to a process group reaches.
 		return []string{"sh", "-c", "setsid sh -c 'while :; do sleep 1; done' " + file + " & exec python3 " + file}
 	}}
 	var said bytes.Buffer
-	begin := func() *exec.Cmd {
-		cmd := s.command(jailed(s, victim)...)
+	begin := func() (cmd *exec.Cmd, out io.Reader) {
+		cmd = s.command(jailed(&s, victim)...)
+		cmd.WaitDelay = time.Second // a process that is left behind may hold stderr
 		said.Reset()
 		cmd.Stderr = &said
 		in, err := cmd.StdinPipe()
 		must(t, err)
+		out, err = cmd.StdoutPipe()
+		must(t, err)
 		must(t, cmd.Start())
 		io.WriteString(in, handshake)
-		return cmd
+		return cmd, out
 	}
 	end := func(cmd *exec.Cmd) {
 		must(t, cmd.Process.Kill())
 		cmd.Wait()
 	}
 	// The moments spread over the time that a start takes here, and a third more.
-	start, cmd := time.Now(), begin()
-	for len(processesWith(file)) < 3 {
+	start := time.Now()
+	cmd, out := begin()
+	bound := time.AfterFunc(patience, func() { cmd.Process.Kill() })
+	answer, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || !strings.Contains(answer, `"serverInfo"`) {
+		end(cmd)
+		t.Fatalf("the server answered %q: %v, %v\n%s", answer, err, cmd.ProcessState, &said)
+	}
+	whole := time.Since(start)
+	for len(processesWith(file)) < 3 { // mcp-jail, the server and its child
 		if time.Since(start) > patience {
 			n := len(processesWith(file))
 			end(cmd)
@@ -212,14 +223,14 @@ func TestKilled(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	whole := time.Since(start)
+	bound.Stop()
 	end(cmd)
 	moments := 20
 	if longForms() {
 		moments = 100
 	}
 	for i := range moments {
-		cmd := begin()
+		cmd, _ := begin()
 		time.Sleep(whole * 4 / 3 * time.Duration(i) / time.Duration(moments))
 		end(cmd)
 	}

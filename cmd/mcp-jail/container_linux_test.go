@@ -140,7 +140,6 @@ func tryContainer(t *testing.T, c inside, in container.Container) {
 	w := newWorld(t)
 	w.program = w.copySelf(t, "mcp-jail")
 	w.copySelf(t, "mcp-jail-cli")
-	w.env = append(slices.Clip(w.env), "COLUMNS=10000")
 	w.plant(t, w.home, map[string]string{".cursor/mcp.json": `{"mcpServers": {"greeter": {"command": "npx", "args": ["-y", "greeter"]}}}`})
 	if os.Getuid() == 0 && !in.UserNS {
 		must(t, exec.Command("chown", "-R", strconv.Itoa(in.UID), w.base).Run())

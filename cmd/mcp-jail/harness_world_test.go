@@ -148,14 +148,15 @@ func (w *world) remains() []string { return append(w.processes(), w.mounts()...)
 // jail returns the command mcp-jail run ARG...
 func (w *world) jail(args ...string) *exec.Cmd { return w.mcpJail(append([]string{"run"}, args...)...) }
 
-// mcpJail returns the command mcp-jail ARG...
+// mcpJail returns the command mcp-jail ARG... It prints whole lines: where it would break one depends on the length
+// of the paths in it.
 func (w *world) mcpJail(args ...string) *exec.Cmd {
 	file := w.program
 	if file == "" {
 		file = buildBinary()
 	}
 	cmd := exec.Command(file, args...)
-	cmd.Dir, cmd.Env = w.work, w.env
+	cmd.Dir, cmd.Env = w.work, append(slices.Clip(w.env), "COLUMNS=10000")
 	if w.as != nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: w.as}
 	}
@@ -178,9 +179,7 @@ func (w *world) plain(argv ...string) *exec.Cmd {
 // output runs a subcommand of mcp-jail and returns its standard output.
 func (w *world) output(t *testing.T, args ...string) string {
 	t.Helper()
-	cmd := w.mcpJail(args...)
-	cmd.Env = append(slices.Clip(cmd.Env), "COLUMNS=10000") // whole messages
-	out, err := cmd.Output()
+	out, err := w.mcpJail(args...).Output()
 	if err != nil {
 		t.Fatalf("mcp-jail %s: %v: %s", strings.Join(args, " "), err, stderrOf(err))
 	}

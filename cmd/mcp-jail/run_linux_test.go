@@ -151,7 +151,7 @@ func TestForeignDirectories(t *testing.T) {
 	}
 	own := w.env
 	for variable, role := range map[string]string{"XDG_CONFIG_HOME": "configuration", "XDG_STATE_HOME": "state", "XDG_CACHE_HOME": "cache", "XDG_DATA_HOME": "data"} {
-		w.env = append(slices.Clip(own), variable+"="+shared, "COLUMNS=10000")
+		w.env = append(slices.Clip(own), variable+"="+shared)
 		for i, f := range faults {
 			reason, commands := f.reason, usesOwnFiles
 			if i > 0 && !testkit.Long() {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -62,9 +61,7 @@ func (w *world) disorder(t *testing.T, r *rand.Rand, config string, edits bool) 
 	edit()
 	w.noneLeft(t)
 	after := treeOf(t, w.work)
-	cmd := w.mcpJail("undo", "agent", "--yes")
-	cmd.Env = append(slices.Clip(cmd.Env), "COLUMNS=10000")
-	said, err := cmd.CombinedOutput()
+	said, err := w.mcpJail("undo", "agent", "--yes").CombinedOutput()
 	switch {
 	case edits:
 		w.checkEdited(t, before, after, string(said), edited)
