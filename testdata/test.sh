@@ -25,10 +25,17 @@ export GOFLAGS="${GOFLAGS:+$GOFLAGS }-trimpath" # a checkout in another director
 #
 # late: further forms of what other tests hold in their lowest form, and races that need many rounds.
 late="confine/attacks
+confine/internal/attacker
 conformance
+examples/demo
+examples/demo/picture
+examples/servers/notes
+examples/servers/thief
 internal/testkit/registry
+internal/wine
 packages/install
 packaging
+cmd/internal/commands TestInstall(Interrupted|Several|Unconfigured|Unlisted)|TestUpdateShowsToolsOfOtherClients
 cmd/mcp-jail ^(TestCallsOfStart|TestContainers|TestExplain.*|TestEmbedding|TestClients.*|TestFollow|TestForeignDirectories|TestNested|TestOwnMemory.*|TestPreset(Browsers|Stateless|Tools)|TestServerMemoryDiagnosed|TestSixteenServers|TestStatelessKilledLeavesNothing|TestUndoRandom|TestWithoutNamespacesPackage.*)$|TestDocumentsRun/docs|TestPrintedCommandsRun/^(letters|a_comma|a_file_in|a_folder_out|a_file_out|by_python|that_is|a_link|a_script|its_|to_make_a_(folder|link)|to_remove|to_move|to_cut|to_write|a_temporary|a_variable_of|a_socket)|TestLearnNoKeys/^(a_key|the_(directory_by|home))|TestLearnNoHooks/^(.npm|proj|.config)|TestStatelessToolsNeverShare/warm|TestScripts/^(again.*|package_(believed|failing|install|project|scripts)|run_limits|stored|terminal|why_.*|wrap_.*)$
 confine/integration TestWithoutNamespaces/all_else|TestJail(CommandsThreads|CommandsHostile|Survivors|NameRace|Thousand|RaceForObjects|SwapsDuring|MemoryOfManyChildren)|TestJailAgreesWithThePolicy/seeds_27|TestJailBlockedCallsDelayNoOthers/swapped
 packages/sources TestNoLoginElsewhere/^(npm_(a_variable|a_scope_elsewhere|a_mirror|a_login_of|a_login_in_an|a_password|a_proxy|basic|CRLF|authorities|401)|pip_(further|a_netrc_(for|of)|401|no_variable|trusted|a_proxy))"
@@ -263,20 +270,34 @@ failures() {
 	tail -5 "$1"
 }
 
-# verdict PACKAGE HOW LOG fails if a log has no test, or if MCPJAIL_REQUIRE is set and the log has a test that was
-# skipped without a good reason. Good reasons: it passed in a process that another test started, for example on a
-# host without namespaces; make test-long alone runs it; root runs it, and the package is in "rooted"; or it needs
-# a second version of Python, which distributions do not have.
+# each_of EXPRESSION prints the names in an expression such as TestA(B|C)|TestD/e, each with its beginning, and the
+# beginnings.
+each_of() { (set -f; eval "printf '%s ' $(sed 's/[$^]//g; s/|/,/g; s/(/{/g; s/)/,}/g' <<<"($1)")"); }
+
+# verdict PACKAGE HOW LOG OPTION fails if a log has no test, or if MCPJAIL_REQUIRE is set and the log lacks a test that
+# -test.run names, or has one that was skipped without a good reason. Good reasons: it passed in a process that another
+# test started, for example on a host without namespaces; make test-long alone runs it; root runs it, and the package is
+# in "rooted"; or it needs a second version of Python, which distributions do not have.
 verdict() {
-	local name skipped unearned= good="MCPJAIL_LONG=|one version of Python with pip"
+	local name skipped unearned= wanted= good="MCPJAIL_LONG=|one version of Python with pip"
 	[ -n "$size" ] || good+="|see TestWithoutNamespaces" # make test has some of them there, and test-all the others
 	if [ "$2" = user ] && names_in "$rooted" "$1" >/dev/null; then good+="|[Rr]oot[ :]|TestEgress runs this"; fi
+	[[ $4 != -test.run=* ]] || wanted=$(each_of "${4#*=}")
 	shift 2
 	if grep -aq '^testing: warning: no tests to run' "$1"; then
 		echo "no test has the name that was asked for" >&2
 		return 1
 	fi
 	[ -n "${MCPJAIL_REQUIRE:-}" ] || return 0
+	set -f # the names have a .*
+	for name in $wanted; do
+		grep -aqE "^=== RUN +[^/]*${name//\//[^\/]*\/[^\/]*}" "$1" || unearned="$unearned $name"
+	done
+	set +f
+	if [ -n "$unearned" ]; then
+		echo "\"late\" and \"rooted\" name tests that there are not:$unearned" >&2
+		return 1
+	fi
 	skipped=$(awk -v good="$good" '
 		/^=== RUN|^=== CONT|^=== NAME/ { name = $3; next } $0 ~ good { excused[name] = 1 }
 		match($0, /--- SKIP: [^ ]+/) { skipped = substr($0, RSTART+10, RLENGTH-10); if (!(skipped in excused)) print skipped }' "$1") || return 1
@@ -342,7 +363,7 @@ run() {
 	local log=$work/log/$package/$how begin=$SECONDS name=$how%${2//\//%} said
 	mkdir -p "${log%/*}"
 	[ "$how" = root ] || dir=$sources/$package command=("${as[@]}")
-	if compiled "tests/$package/test" >"$log" 2>&1 && during "$package, $how" in_dir "$dir" "${command[@]}" "$work/tests/$package/test" "${options[@]}" >"$log" 2>&1 </dev/null && verdict "$package" "$how" "$log"; then
+	if compiled "tests/$package/test" >"$log" 2>&1 && during "$package, $how" in_dir "$dir" "${command[@]}" "$work/tests/$package/test" "${options[@]}" >"$log" 2>&1 </dev/null && verdict "$package" "$how" "$log" "${3:-}"; then
 		said="ok  	$package, $how	$((SECONDS - begin)) s" bad=0
 	else
 		said="FAIL	$package, $how	$((SECONDS - begin)) s"$'\n'$(failures "$log") bad=1

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // killedAt has this process killed at the nth moment.
@@ -100,20 +103,31 @@ func (w *world) sessions() (ids []string) {
 	return ids
 }
 
-// TestKilledSession: a session is killed at each of its moments. Nothing is taken for a change of the
+// everyMoment calls try with the moments to be killed at, each with a world of its own, until it is not killed: with
+// each moment in make test-long, elsewhere with each third one, from another one in each run.
+func everyMoment(t *testing.T, try func(w *world, n int) (killed bool)) {
+	t.Helper()
+	step, kills := testkit.Rounds(3, 1), 0
+	for n := 1 + rand.IntN(step); try(killWorld(t), n); n += step {
+		kills++
+	}
+	t.Logf("%d moments", kills)
+	if kills < 50/step {
+		t.Errorf("only %d moments", kills)
+	}
+}
+
+// TestKilledSession: a session is killed at its moments. Nothing is taken for a change of the
 // user's that is none: what is not known is said to be so, path by path, and comes back when it is named.
 func TestKilledSession(t *testing.T) {
-	kills := 0
-	for n := 1; ; n++ {
-		w := killWorld(t)
+	everyMoment(t, func(w *world, n int) bool {
 		before := w.tree(true)
 		if !w.runKilled("session", n) {
-			break
+			return false
 		}
-		kills++
 		ids := w.sessions()
 		if len(ids) == 0 {
-			continue
+			return true
 		}
 		stay, _ := w.undo(ids[0], 0)
 		for path, why := range stay {
@@ -123,28 +137,22 @@ func TestKilledSession(t *testing.T) {
 		}
 		w.takeAll(ids[0])
 		w.wants(fmt.Sprintf("killed at moment %d", n), before)
-	}
-	t.Logf("%d moments", kills)
-	if kills < 50 {
-		t.Errorf("only %d moments", kills)
-	}
+		return true
+	})
 }
 
-// TestKilledUndo: an undo is killed at each of its moments. The next one finishes it, and the user's own file
+// TestKilledUndo: an undo is killed at its moments. The next one finishes it, and the user's own file
 // stays in each.
 func TestKilledUndo(t *testing.T) {
-	kills := 0
-	for n := 1; ; n++ {
-		w := killWorld(t)
+	everyMoment(t, func(w *world, n int) bool {
 		w.timeless = true // the time is set last
 		before := w.tree(false)
 		id := w.killed()
 		after := w.tree(false)
 		w.plain("own=user")
 		if !w.runKilled(id, n) {
-			break
+			return false
 		}
-		kills++
 		undo := w.sessions()[0]
 		if n%2 == 0 && undo != id { // the undo is undone
 			w.takeAll(undo)
@@ -154,16 +162,13 @@ func TestKilledUndo(t *testing.T) {
 		w.takeAll(id)
 		before["own"] = w.tree(false)["own"]
 		w.wants(fmt.Sprintf("killed at moment %d", n), before)
-	}
-	t.Logf("%d moments", kills)
-	if kills < 50 {
-		t.Errorf("only %d moments", kills)
-	}
+		return true
+	})
 }
 
 // TestLeftoverName: what a server has put under the name of a file that a killed undo has left is not removed with it.
 func TestLeftoverName(t *testing.T) {
-	for n := 1; ; n++ {
+	for n := 1; ; n += 3 {
 		w := killWorld(t)
 		id := w.killed()
 		w.plain("own=user")

@@ -20,7 +20,7 @@ var modelNames = []string{"a", "b", "c", "d", "d/a", "d/e", "d/e/b", "f", "f/x",
 // seeds returns how many random sessions are tried: more in make test-long.
 func seeds(n uint64) uint64 {
 	if testkit.Long() {
-		return 20 * n
+		return 75 * n
 	}
 	return n
 }
@@ -88,7 +88,7 @@ func (w *world) session(r *rand.Rand, perCall bool, user func(n int)) string {
 
 // TestModel: a random session is undone, the undo is undone, and the session is undone again.
 func TestModel(t *testing.T) {
-	for seed := range seeds(150) {
+	for seed := range seeds(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r, w := rand.New(rand.NewPCG(seed, 1)), modelWorld(t)
 			before := w.tree(true)
@@ -110,7 +110,7 @@ func TestModel(t *testing.T) {
 
 // TestModelCalls: the calls of a session are undone from the last to the first.
 func TestModelCalls(t *testing.T) {
-	for seed := range seeds(60) {
+	for seed := range seeds(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r, w := rand.New(rand.NewPCG(seed, 2)), modelWorld(t)
 			states := []map[string]string{w.tree(true)}
@@ -137,7 +137,7 @@ func TestModelCalls(t *testing.T) {
 // TestModelSessions: two sessions are undone in either order; in the wrong one, a second run finishes. What
 // stays in between is named.
 func TestModelSessions(t *testing.T) {
-	for seed := range seeds(100) {
+	for seed := range seeds(30) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r, w := rand.New(rand.NewPCG(seed, 3)), modelWorld(t)
 			w.noLinks = true // the second session knows no other name of a file
@@ -168,7 +168,7 @@ func TestModelSessions(t *testing.T) {
 // TestModelUser: the user edits files between calls and after the session. No undo takes away what the user
 // has written there last, and all that the user has not touched comes back.
 func TestModelUser(t *testing.T) {
-	for seed := range seeds(200) {
+	for seed := range seeds(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r, w := rand.New(rand.NewPCG(seed, 4)), modelWorld(t)
 			before := w.tree(true)

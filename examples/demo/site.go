@@ -228,7 +228,7 @@ func (p programs) build(ctx context.Context, dir string) (_ programs, err error)
 		return p, nil
 	}
 	fmt.Fprintln(os.Stderr, "demo: building its programs") // Go is silent, the first time for a minute
-	command := exec.CommandContext(ctx, "go", append([]string{"build", "-trimpath", "-o", dir}, missing...)...)
+	command := exec.CommandContext(ctx, "go", append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", dir}, missing...)...)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) } // it then removes its own files
 	command.WaitDelay = endPatience

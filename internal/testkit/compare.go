@@ -12,8 +12,10 @@ import (
 // test if there is one: Get(os.ReadFile(name))(t).
 func Get[T any](value T, err error) func(t testing.TB) T {
 	return func(t testing.TB) T {
-		t.Helper()
-		Must(t, err)
+		if err != nil {
+			t.Helper() // only now: it reads the stack, and some tests come here a million times
+			t.Fatal(err)
+		}
 		return value
 	}
 }
@@ -24,10 +26,10 @@ func ErrorOf[T any](_ T, err error) error { return err }
 // Equal fails the test if two values differ. What says what they are. An empty slice or map and none
 // at all are equal.
 func Equal[T any](t testing.TB, what any, got, want T) {
-	t.Helper()
 	if same(reflect.ValueOf(&got).Elem(), reflect.ValueOf(&want).Elem()) {
 		return
 	}
+	t.Helper()
 	show := func(value any) string {
 		switch value.(type) {
 		case string, []byte:

@@ -185,7 +185,7 @@ func TestProjectTakesAway(t *testing.T) {
 // where one of them names a sensitive path or a protected name.
 func TestMeetOfRules(t *testing.T) {
 	compared, named := 0, 0
-	seeds := testkit.Rounds(400, 4000)
+	seeds := testkit.Rounds(200, 4000)
 	for seed := range int64(seeds) {
 		g := &generator{rand.New(rand.NewSource(seed)), seed%2 == 0, hotNames}
 		h := g.host()

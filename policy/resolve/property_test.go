@@ -127,7 +127,7 @@ func expectedError(err error) bool {
 // docs/policy.md, on trees without links and without special names.
 func TestEvaluationAgainstOracle(t *testing.T) {
 	resolved := 0
-	seeds := testkit.Rounds(400, 3000)
+	seeds := testkit.Rounds(150, 3000)
 	for seed := range int64(seeds) {
 		g := &generator{rand.New(rand.NewSource(seed)), false, plainNames}
 		h, rules := g.host(), g.rules()
@@ -171,7 +171,7 @@ func TestEvaluationAgainstOracle(t *testing.T) {
 // nothing reachable, and neither does a denial more.
 func TestNeverWider(t *testing.T) {
 	added, removed := 0, 0
-	seeds := testkit.Rounds(400, 4000)
+	seeds := testkit.Rounds(150, 4000)
 	for seed := range int64(seeds) {
 		g := &generator{rand.New(rand.NewSource(seed)), seed%2 == 0, hotNames}
 		h, rules := g.host(), g.rules()
@@ -235,7 +235,7 @@ func checkCanonical(t *testing.T, h fakeHost, rules []policy.FsRule, p *policy.P
 }
 
 func TestResolveProperties(t *testing.T) {
-	for seed := range int64(testkit.Rounds(300, 2000)) {
+	for seed := range int64(testkit.Rounds(100, 2000)) {
 		g := &generator{rand.New(rand.NewSource(seed)), true, append(hotNames, "..")}
 		h, rules := g.host(), g.rules()
 		p, err := resolveRules(h, rules)

@@ -326,15 +326,18 @@ func TestVariablesByLine(t *testing.T) {
 	for variable, kind := range variables {
 		kinds[fill.Replace(variable)] = kind
 	}
-	rows := 0
+	rows := map[string]int{} // by kind
 	for line, words := range entryLines {
-		starts := slices.Contains(fetched, line)
+		starts, some := slices.Contains(fetched, line), slices.Contains([]string{"node", "a package of npm", "a preset's program"}, line)
 		for scope, path := range files {
-			if scope == "user" && line != "node" && line != "a package of npm" && line != "a preset's program" {
+			if scope == "user" && !some {
 				continue // its line decides nothing
 			}
 			var entries []string
-			for variable := range variables {
+			for variable, kind := range variables {
+				if kind != "launcher" && !some {
+					continue // the line decides nothing about it
+				}
 				name, value := splitVariable(variable)
 				entries = append(entries, fmt.Sprintf(`%q: {%s, "env": {"%s": "%s"}}`, variable, words, name, value))
 			}
@@ -353,7 +356,7 @@ func TestVariablesByLine(t *testing.T) {
 				if v := f.Judge(e, ours, h); string(v.Why) != left[variable] || v.State == Jailed || v.State == Skipped != (left[variable] != "") {
 					t.Errorf("%s, %s, %s's file: left %q, and judged %q", line, variable, scope, left[variable], v.Why)
 				}
-				rows++
+				rows[kind]++
 			}
 			must(t, errors.Join(WriteFiles(configDir(h), []*Change{change}), os.WriteFile(path, change.After, 0o600)))
 			after := only(t, h, sel)
@@ -367,7 +370,9 @@ func TestVariablesByLine(t *testing.T) {
 			}
 		}
 	}
-	if rows != (len(entryLines)+3)*len(variables) {
-		t.Errorf("control: %d rows", rows)
+	for _, kind := range variables {
+		if n := rows[kind]; kind == "launcher" && n%(len(entryLines)+3) != 0 || kind != "launcher" && n%6 != 0 || n == 0 {
+			t.Errorf("control: %d rows of kind %q", n, kind)
+		}
 	}
 }

@@ -1,4 +1,4 @@
-package landlock_test
+package jail
 
 import (
 	"errors"
