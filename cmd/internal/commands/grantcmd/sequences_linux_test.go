@@ -313,12 +313,12 @@ func (y *history) edited() {
 // removed nor covered by a wider grant since. Adding never takes away. In its workspace it may do what its file said at first.
 func TestRandomSequences(t *testing.T) {
 	seed := time.Now().UnixNano()
-	for n := range testkit.Rounds(8, 200) {
+	for n := range testkit.Rounds(10, 200) {
 		y := newHistory(t, rand.New(rand.NewPCG(uint64(seed), uint64(n))))
 		files, _ := config.ReadServers(filepath.Join(y.h.Home, ".config/mcp-jail"))()
 		id := files[0].Server.ID
 		y.said([]string{"", "write", "read", "none"}[n%4], n/4%2 == 1)
-		for range testkit.Rounds(12, 30) {
+		for range 30 {
 			was, at := y.inForce(files[0]), len(y.log)
 			switch y.random.IntN(16) {
 			default:
