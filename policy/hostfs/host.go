@@ -71,6 +71,7 @@ type FileInfo struct {
 	ID       policy.FileID
 	Links    uint64 // names that the file has
 	UID, GID int    // owner and group
+	Changed  int64  // when it or its attributes were changed last, in nanoseconds since 1970; 0 where Lstat does not say
 }
 
 // DirEntry is one name in a directory. Type is fs.FileMode.Type();
