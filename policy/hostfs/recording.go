@@ -55,11 +55,10 @@ type asked struct {
 var answers = maphash.MakeSeed()
 
 // Record returns a host that answers as h does and records every call of Lstat, Readlink,
-// ReadDir and ReadHead, and on macOS the spellings of names. Only one recording host of a Recording may be in use.
+// ReadDir and ReadHead. Only one recording host of a Recording may be in use.
 func (r *Recording) Record(h Host) Host {
 	r.host, r.questions, r.asked = h, nil, map[asked]bool{}
 	through := h
-	through.recording = r
 	through.Lstat = func(path string) (FileInfo, error) {
 		info, err := h.Lstat(path)
 		r.add("lstat", path, digestInfo(info, err), func(h *Host) uint64 { return digestInfo(h.Lstat(path)) })

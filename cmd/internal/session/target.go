@@ -399,8 +399,9 @@ type cachedTool struct {
 // maxCachedTools bounds the cache: the answers of a host with a large workspace are many.
 const maxCachedTools = 32
 
-// get returns the target of a tool of a server. With runs, it is for a process that runs already. A file that its jail
-// must hide or protect by now is in what the jail shows. The system's own files, which every jail shows, are root's.
+// get returns the target of a tool of a server. With runs, it is for a process that runs already, and only what its
+// jail shows must be as it was: a secret that came later is there. A change elsewhere, such as a new ~/.ssh that is a link, can
+// only hide what was in reach before the change. The system's own files, which every jail shows, are root's.
 func (k *toolCache) get(server *Target, name string, runs bool) (*Target, error) {
 	k.mu.Lock()
 	if k.server != server {
