@@ -112,8 +112,8 @@ func TestZeroSession(t *testing.T) {
 	if _, err := lifecycle.RunStateful(t.Context(), s); !isStartError(err) {
 		t.Errorf("a session: %v", err)
 	}
-	tool := func(p *policy.Profile) func(string) (lifecycle.Tool, error) {
-		return func(string) (lifecycle.Tool, error) { return lifecycle.Tool{Profile: p}, nil }
+	tool := func(p *policy.Profile) func(string, bool) (lifecycle.Tool, error) {
+		return func(string, bool) (lifecycle.Tool, error) { return lifecycle.Tool{Profile: p}, nil }
 	}
 	for name, c := range map[string]struct {
 		tools  lifecycle.Stateless

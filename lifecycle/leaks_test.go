@@ -157,7 +157,7 @@ func TestLeaksOfOthers(t *testing.T) {
 		s.Profile.Leaks = policy.LeaksBlock
 		s.Profile.Env = []policy.Variable{{Name: "MY_TOKEN", Value: leaked, Secret: true}}
 		o.Declared = func() []string { return []string{"hidden"} }
-		o.Tool = func(name string) (stateless.Tool, error) {
+		o.Tool = func(name string, _ bool) (stateless.Tool, error) {
 			profile := *s.Profile
 			if profile.Tool = name; name == "echo" {
 				profile.Env = nil

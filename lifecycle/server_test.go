@@ -161,8 +161,8 @@ func TestRootsOfTools(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			p := beginStateless(t, sessiontest.NewShop(), func(_ *session.Session, o *stateless.Options) {
 				resolve := o.Tool
-				o.Tool = func(name string) (stateless.Tool, error) {
-					tool, err := resolve(name)
+				o.Tool = func(name string, _ bool) (stateless.Tool, error) {
+					tool, err := resolve(name, false)
 					tool.Profile.Roots = mode
 					path := map[string]string{"ask": "/work/a", "echo": "/work/b"}[name]
 					tool.Profile.Entries = []policy.Entry{{Path: path, Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule, Named: path}}
@@ -200,7 +200,7 @@ func begin(t testing.TB, f *sessiontest.Fake, change func(*session.Session)) *se
 func beginStateless(t testing.TB, f *sessiontest.Fleet, change func(*session.Session, *stateless.Options)) *sessiontest.Play {
 	t.Helper()
 	p, s := sessiontest.NewFleetPlay(t, f)
-	o := stateless.Options{Version: "test", Tool: func(name string) (stateless.Tool, error) {
+	o := stateless.Options{Version: "test", Tool: func(name string, _ bool) (stateless.Tool, error) {
 		return stateless.Tool{Profile: sessiontest.ProfileOf(&s, name)}, nil
 	}}
 	if change != nil {

@@ -235,12 +235,15 @@ func TestStatelessCertainReads(t *testing.T) {
 	w.noneLeft(t)
 }
 
-// TestStatelessMasks: a program of the user links a hidden file again while a warm process waits, in whose jail no
-// mask lies on the name then. The next call does not read the file.
+// TestStatelessMasks: a program of the user makes a file that must be hidden, or links it again, while a warm process
+// waits, in whose jail no mask lies on the name then. The next call does not read the file.
 func TestStatelessMasks(t *testing.T) {
 	t.Parallel()
 	for what, again := range map[string]func(hidden, other string) error{
 		"nothing": func(string, string) error { return nil },
+		"made": func(hidden, other string) error {
+			return os.WriteFile(filepath.Join(filepath.Dir(hidden), "below", ".env"), []byte("KEY=hidden"), 0o644)
+		},
 		"removed": func(hidden, other string) error {
 			return errors.Join(os.Link(hidden, other), os.Remove(hidden), os.Rename(other, hidden))
 		},
@@ -249,7 +252,11 @@ func TestStatelessMasks(t *testing.T) {
 		},
 	} {
 		w := newWorld(t)
-		w.plant(t, w.work, map[string]string{".env": "KEY=hidden", "note": "a note"})
+		w.plant(t, w.work, map[string]string{".env": "KEY=hidden", "note": "a note", "below/note": "another"})
+		hidden := ".env"
+		if what == "made" {
+			hidden = "below/.env"
+		}
 		program := w.copySelf(t, "victim")
 		s := w.statelessSession(t, program, "[servers.s.tools.read]\nwarm = 1\n[[servers.s.tools.read.access.fs]]\npath = \".\"\nread = true\n")
 		s.tools()
@@ -263,7 +270,7 @@ func TestStatelessMasks(t *testing.T) {
 			return answered == 2
 		})
 		must(t, again(filepath.Join(w.work, ".env"), filepath.Join(w.base, "other")))
-		if text := s.tool("read", map[string]any{"arg": ".env"}).texts(); strings.Contains(text, "KEY") {
+		if text := s.tool("read", map[string]any{"arg": hidden}).texts(); strings.Contains(text, "KEY") {
 			t.Errorf("%s: the hidden file was read: %s", what, text)
 		}
 		if text := s.tool("read", map[string]any{"arg": "note"}).texts(); !strings.Contains(text, "a note") {

@@ -61,8 +61,6 @@ type Host struct {
 	Executable   string // the binary of mcp-jail; "" where it is not known
 	// Configs are the files, absolute and clean, that the user named as configuration.
 	Configs []string
-
-	recording *Recording // that made this host, or nil
 }
 
 // FileInfo is what a resolution needs to know of a file. Only HardLinks uses Links.
@@ -71,6 +69,7 @@ type FileInfo struct {
 	ID       policy.FileID
 	Links    uint64 // names that the file has
 	UID, GID int    // owner and group
+	Changed  int64  // when it or its attributes were changed last, in nanoseconds since 1970; 0 where Lstat does not say
 }
 
 // DirEntry is one name in a directory. Type is fs.FileMode.Type();
@@ -244,9 +243,6 @@ func (f *LinkResolver) spelled(dir, name string, info FileInfo) string {
 	if h.OS != "darwin" || h.ReadDir == nil {
 		return name
 	}
-	if h.recording != nil { // it records the answer, and not the whole directory
-		h = &h.recording.host
-	}
 	entries, known := f.spellings[dir]
 	if !known {
 		entries, _ = h.ReadDir(dir) // without a listing, the name stays as it is
@@ -255,14 +251,7 @@ func (f *LinkResolver) spelled(dir, name string, info FileInfo) string {
 		}
 		f.spellings[dir] = entries
 	}
-	listed := listedName(h, entries, dir, name, info)
-	if f.host.recording != nil {
-		f.host.recording.add("spelling of "+name, dir, digestText(listed, nil), func(h *Host) uint64 {
-			entries, _ := h.ReadDir(dir)
-			return digestText(listedName(h, entries, dir, name, info), nil)
-		})
-	}
-	return listed
+	return listedName(h, entries, dir, name, info)
 }
 
 // listedName returns the name among entries that leads to the same object as name. It returns name if

@@ -19,7 +19,7 @@ func lstat(path string) (FileInfo, error) {
 		switch err {
 		case nil:
 			id := fileID(&st)
-			return FileInfo{Mode: fileMode(uint32(st.Mode)), ID: id, Links: uint64(st.Nlink), UID: int(st.Uid), GID: int(st.Gid)}, nil
+			return FileInfo{Mode: fileMode(uint32(st.Mode)), ID: id, Links: uint64(st.Nlink), UID: int(st.Uid), GID: int(st.Gid), Changed: nanoseconds(st.Ctime)}, nil
 		case unix.EINTR:
 			continue
 		case unix.ENOENT:
@@ -35,10 +35,12 @@ func lstat(path string) (FileInfo, error) {
 func fileID(st *unix.Statx_t) policy.FileID {
 	id := policy.FileID{Dev: unix.Mkdev(st.Dev_major, st.Dev_minor), Ino: st.Ino}
 	if st.Mask&unix.STATX_BTIME != 0 {
-		id.Birth = st.Btime.Sec*1e9 + int64(st.Btime.Nsec)
+		id.Birth = nanoseconds(st.Btime)
 	}
 	return id
 }
+
+func nanoseconds(t unix.StatxTimestamp) int64 { return t.Sec*1e9 + int64(t.Nsec) }
 
 // fileMode translates st_mode.
 func fileMode(m uint32) fs.FileMode {

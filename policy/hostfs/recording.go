@@ -10,6 +10,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // A Recording remembers the questions that a resolution asked its host about files, with a
@@ -23,15 +26,22 @@ type Recording struct {
 	questions []question
 	asked     map[asked]bool
 
-	looking sync.Mutex   // of Unchanged
-	looks   atomic.Int64 // that have begun
-	same    bool         // the answer of the last one
+	looking sync.Mutex // of Unchanged
+	all     look
+	below   look
 }
 
 // A question is one call of the host.
 type question struct {
+	path   string
 	ask    func(*Host) uint64
 	answer uint64
+}
+
+// A look is asking the host again.
+type look struct {
+	begun atomic.Int64 // how many have
+	same  bool         // the answer of the last one
 }
 
 // asked is a question and its answer. Many are asked more than once.
@@ -45,11 +55,10 @@ type asked struct {
 var answers = maphash.MakeSeed()
 
 // Record returns a host that answers as h does and records every call of Lstat, Readlink,
-// ReadDir and ReadHead, and on macOS the spellings of names. Only one recording host of a Recording may be in use.
+// ReadDir and ReadHead. Only one recording host of a Recording may be in use.
 func (r *Recording) Record(h Host) Host {
 	r.host, r.questions, r.asked = h, nil, map[asked]bool{}
 	through := h
-	through.recording = r
 	through.Lstat = func(path string) (FileInfo, error) {
 		info, err := h.Lstat(path)
 		r.add("lstat", path, digestInfo(info, err), func(h *Host) uint64 { return digestInfo(h.Lstat(path)) })
@@ -61,8 +70,19 @@ func (r *Recording) Record(h Host) Host {
 		return target, err
 	}
 	through.ReadDir = func(path string) ([]DirEntry, error) {
+		state := settled(&h, path)
 		entries, err := h.ReadDir(path)
-		r.add("list", path, digestEntries(entries, err), func(h *Host) uint64 { return digestEntries(h.ReadDir(path)) })
+		answer := digestEntries(entries, err)
+		r.add("list", path, answer, func(h *Host) uint64 {
+			now := settled(h, path)
+			if now != state || now == (FileInfo{}) {
+				if other := digestEntries(h.ReadDir(path)); other != answer {
+					return other
+				}
+				state = now
+			}
+			return answer
+		})
 		return entries, err
 	}
 	through.ReadHead = func(path string, n int) ([]byte, error) {
@@ -78,29 +98,50 @@ func (r *Recording) add(what, path string, answer uint64, ask func(*Host) uint64
 	defer r.mu.Unlock()
 	if key := (asked{what, path, answer}); !r.asked[key] {
 		r.asked[key] = true
-		r.questions = append(r.questions, question{ask, answer})
+		r.questions = append(r.questions, question{path, ask, answer})
 	}
 }
 
-// Unchanged asks the host all questions again. It returns false at the first different answer, and if no question was
-// asked.
+// Unchanged asks the host all questions again, or only those about some files and directories and what is below them.
+// It returns false at the first different answer, and if no question was asked.
 //
 // Callers that come while the host is being asked share the answer of asking once more. So each gets an answer
-// from after its call.
-func (r *Recording) Unchanged() bool {
-	before := r.looks.Load()
+// from after its call. All callers that name files name the same ones.
+func (r *Recording) Unchanged(below ...string) bool {
+	l, asks := &r.all, func(question) bool { return true }
+	if len(below) > 0 {
+		l, asks = &r.below, func(q question) bool {
+			return slices.ContainsFunc(below, func(dir string) bool { return policy.Within(q.path, dir) })
+		}
+	}
+	before := l.begun.Load()
 	r.looking.Lock()
 	defer r.looking.Unlock()
-	if r.looks.Load() == before { // else one began after this call
-		r.looks.Add(1)
-		changed := func(q question) bool { return q.ask(&r.host) != q.answer }
-		r.same = len(r.questions) > 0 && !slices.ContainsFunc(r.questions, changed)
+	if l.begun.Load() == before { // else one began after this call
+		l.begun.Add(1)
+		changed := func(q question) bool { return asks(q) && q.ask(&r.host) != q.answer }
+		l.same = slices.ContainsFunc(r.questions, asks) && !slices.ContainsFunc(r.questions, changed)
 	}
-	return r.same
+	return l.same
 }
 
-// digestInfo returns a digest without Links, which no resolution uses: the link count of a
-// directory changes with every subdirectory.
+// settle is how long ago a directory must have changed for its state to stand for its entries. A change that comes
+// later has another time then, however coarse the clock of the filesystem.
+const settle = 10 * time.Second
+
+// settled returns the state of a directory, which stays the same as long as its entries do: no program can set the
+// time in it. The zero value says that the entries must be read. A filesystem that does not know when a file was
+// made, such as one over a network, may not know either when a directory has changed.
+func settled(h *Host, dir string) FileInfo {
+	info, err := h.Lstat(dir)
+	if err != nil || !info.Mode.IsDir() || info.ID.Birth == 0 || time.Since(time.Unix(0, info.Changed)) < settle {
+		return FileInfo{}
+	}
+	return info
+}
+
+// digestInfo returns a digest without Links and Changed, which no resolution uses: those of a
+// directory change with its entries.
 func digestInfo(info FileInfo, err error) uint64 {
 	var b [40]byte
 	le := binary.LittleEndian

@@ -118,8 +118,8 @@ func (f *Followed) StatelessOptions() lifecycle.Stateless {
 	o := lifecycle.Stateless{
 		Declared: func() []string { return f.target().Config.DeclaredTools(server) },
 		Version:  cmdline.Version(),
-		Tool: func(name string) (lifecycle.Tool, error) {
-			tool, err := tools.get(f.target(), name)
+		Tool: func(name string, runs bool) (lifecycle.Tool, error) {
+			tool, err := tools.get(f.target(), name, runs)
 			if errors.As(err, new(*ProgramError)) {
 				err = &lifecycle.DiagnosedError{Diagnosis: t.Refusal(server, err), ExitStatus: terminal.Status(err)}
 			}

@@ -102,7 +102,7 @@ func TestStartRetriesAfterHostChange(t *testing.T) {
 // the process that lists its tools.
 func TestCallRetriesAfterHostChange(t *testing.T) {
 	program, _, found := changingHost(t, "stateful = false\n[[servers.s.tools.read.access.fs]]\npath = \"GRANT\"\nread = true\n")
-	tool, err := found.Follow(terminal.Console{}).StatelessOptions().Tool("read")
+	tool, err := found.Follow(terminal.Console{}).StatelessOptions().Tool("read", false)
 	must(t, err)
 	for _, p := range []*policy.Profile{tool.Profile, found.Profile} {
 		replace(t, program)
@@ -181,7 +181,7 @@ func TestFollowedTools(t *testing.T) {
 		t.Helper()
 		var all policy.Rights
 		for range 2 { // the second one may be kept from the first
-			tool, err := tools.get(f.target(), "read")
+			tool, err := tools.get(f.target(), "read", false)
 			must(t, err)
 			all |= tool.Profile.RightsAt(grant)
 		}
@@ -206,6 +206,41 @@ func TestFollowedTools(t *testing.T) {
 	write(string(text))
 	if r := f.Refresh(); !r.Changed || r.Problem != "" || rights() != policy.Read {
 		t.Errorf("%+v, rights %v", r, rights())
+	}
+}
+
+// TestToolThatRuns: a process that runs has the profile of its start until its jail would show or hide something else.
+func TestToolThatRuns(t *testing.T) {
+	for _, c := range []struct {
+		name, file  string // that appears
+		runs, start bool   // the profile is the same
+	}{
+		{"nothing", "", true, true},
+		{"what only a start looks at", "home/.gitconfig", true, false},
+		{"a secret in a granted directory", "grant/.env", false, false},
+		{"a secret below one", "grant/below/.env", false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, grant, found := changingHost(t, "stateful = false\n[[servers.s.tools.read.access.fs]]\npath = \"GRANT\"\nread = true\n")
+			must(t, os.Mkdir(filepath.Join(grant, "below"), 0o755))
+			tools := &toolCache{}
+			before, err := tools.get(found, "read", false)
+			must(t, err)
+			file := filepath.Join(filepath.Dir(grant), c.file)
+			if c.file != "" {
+				must(t, os.WriteFile(file, nil, 0o644))
+			}
+			for _, look := range []struct{ runs, same bool }{{true, c.runs}, {false, c.start}} {
+				now, err := tools.get(found, "read", look.runs)
+				must(t, err)
+				if (now == before) != look.same {
+					t.Errorf("runs %v: the same profile %v, want %v", look.runs, now == before, look.same)
+				}
+				if policy.Within(file, grant) && now.Profile.RightsAt(file) != 0 {
+					t.Errorf("runs %v: the secret is not hidden", look.runs)
+				}
+			}
+		})
 	}
 }
 

@@ -393,26 +393,41 @@ type toolCache struct {
 type cachedTool struct {
 	*Target
 	lookups hostfs.Recording
+	shown   []string // what its jail shows of the host beyond what every jail does
 }
 
 // maxCachedTools bounds the cache: the answers of a host with a large workspace are many.
 const maxCachedTools = 32
 
-func (k *toolCache) get(server *Target, name string) (*Target, error) {
+// get returns the target of a tool of a server. With runs, it is for a process that runs already, and only what its
+// jail shows must be as it was: a secret that came later is there. A change elsewhere, such as a new ~/.ssh that is a link, can
+// only hide what was in reach before the change. The system's own files, which every jail shows, are root's.
+func (k *toolCache) get(server *Target, name string, runs bool) (*Target, error) {
 	k.mu.Lock()
 	if k.server != server {
 		k.server, k.byName = server, nil
 	}
 	known := k.byName[name]
 	k.mu.Unlock()
-	if known != nil && known.lookups.Unchanged() {
-		return known.Target, nil
+	if known != nil {
+		var about []string
+		if runs {
+			about = known.shown
+		}
+		if known.lookups.Unchanged(about...) {
+			return known.Target, nil
+		}
 	}
 	// Resolving takes long, so other calls do not wait for it.
 	found := &cachedTool{}
 	var err error
 	if found.Target, err = server.toolOn(name, found.lookups.Record(server.Host)); err != nil {
 		return found.Target, err
+	}
+	for _, e := range found.Profile.Entries {
+		if e.Rights != 0 && e.Rule != resolve.BaselineRule {
+			found.shown = append(found.shown, e.Path)
+		}
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -122,11 +122,11 @@ func TestStartFails(t *testing.T) {
 	f.Errs = map[string]error{"crash": sessiontest.ErrExec}
 	p := beginStateless(t, f, func(_ *session.Session, o *Options) {
 		resolve := o.Tool
-		o.Tool = func(name string) (Tool, error) {
+		o.Tool = func(name string, _ bool) (Tool, error) {
 			if name == "fail" {
 				return Tool{}, errors.New(`no directory "/x"`)
 			}
-			return resolve(name)
+			return resolve(name, false)
 		}
 	})
 	p.Greet()

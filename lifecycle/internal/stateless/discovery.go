@@ -242,7 +242,7 @@ func (dv *discovery) refresh(asked bool) {
 // forgets the server's answers, and stops the discovery workers under the old policy when they are
 // idle. It tells a legacy client that its lists have changed.
 func (dv *discovery) reloaded() {
-	t, err := dv.session.toolNow("")
+	t, err := dv.session.toolNow("", false)
 	if err != nil {
 		return // the next discovery says it
 	}

@@ -44,8 +44,8 @@ func TestStatements(t *testing.T) {
 	f := sessiontest.NewShop()
 	p := beginStateless(t, f, func(s *session.Session, o *Options) {
 		resolve := o.Tool
-		o.Tool = func(name string) (Tool, error) {
-			tool, err := resolve(name)
+		o.Tool = func(name string, _ bool) (Tool, error) {
+			tool, err := resolve(name, false)
 			if name == "" { // the discovery worker has nothing of theirs
 				return tool, err
 			}
@@ -170,8 +170,8 @@ func TestSlowNote(t *testing.T) {
 		warm(1, "ask")(s, o)
 		session.TimesOf(s).SlowNote = 50 * time.Millisecond
 		resolve := o.Tool
-		o.Tool = func(name string) (Tool, error) {
-			tool, err := resolve(name)
+		o.Tool = func(name string, _ bool) (Tool, error) {
+			tool, err := resolve(name, false)
 			if name != "" {
 				tool.Profile.Startup = time.Second
 			}

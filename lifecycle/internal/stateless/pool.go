@@ -150,16 +150,16 @@ func (p *pool) callWorker(ctx context.Context, rq *clientRequest, warm bool) (*w
 	if d := p.session.discovery.refuseUnlisted(ctx, rq); d != nil {
 		return nil, d
 	}
-	t, d := p.session.resolveTool(rq.tool)
-	if d != nil {
-		return nil, d
-	}
 	w := p.newWorker(rq.tool, rq.info)
 	w.server.CertainReads = p.isDoubtful(rq.tool)
 	if warm && !w.server.CertainReads { // no warm worker records refused reads
-		if ready := p.takeWarm(rq.tool, rq.info, t); ready != nil {
+		if ready := p.takeWarm(rq.tool, rq.info); ready != nil {
 			return ready, nil
 		}
+	}
+	t, d := p.session.resolveTool(rq.tool)
+	if d != nil {
+		return nil, d
 	}
 	defer p.beginCall(t.Profile, time.Now())()
 	w.start(ctx, t, nil)

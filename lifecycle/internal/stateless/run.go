@@ -28,8 +28,9 @@ const defaultMaxCalls = 8
 // its own. Only Tool is required.
 type Options struct {
 	// Tool resolves the policy of a tool on the host as it is now; "" is the discovery
-	// worker. It is called for each process, by several goroutines.
-	Tool func(name string) (Tool, error)
+	// worker. It is called for each process, by several goroutines. With runs it is for a process that was started
+	// before: what only a start looks at, such as the program, may be as it was then.
+	Tool func(name string, runs bool) (Tool, error)
 	// Declared returns the tools that the configuration names. nil means none.
 	Declared func() []string
 	// Warm returns how many warm workers of a tool to keep ready. nil means none.
@@ -189,9 +190,9 @@ func (s *statelessSession) noteSendError(err error) {
 
 var errNoProfile = errors.New("there is no profile")
 
-func (s *statelessSession) toolNow(tool string) (t Tool, err error) {
+func (s *statelessSession) toolNow(tool string, runs bool) (t Tool, err error) {
 	if s.options.Tool != nil {
-		t, err = s.options.Tool(tool)
+		t, err = s.options.Tool(tool, runs)
 	}
 	if err == nil && t.Profile == nil {
 		err = errNoProfile
@@ -200,7 +201,7 @@ func (s *statelessSession) toolNow(tool string) (t Tool, err error) {
 }
 
 func (s *statelessSession) resolveTool(tool string) (Tool, *diagnostics.Diagnosis) {
-	t, err := s.toolNow(tool)
+	t, err := s.toolNow(tool, false)
 	if err == nil {
 		return t, nil
 	}

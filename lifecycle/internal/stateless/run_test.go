@@ -254,7 +254,7 @@ type statelessPlay struct {
 func beginStateless(t testing.TB, f *sessiontest.Fleet, change func(*session.Session, *Options)) *statelessPlay {
 	t.Helper()
 	p, s := sessiontest.NewFleetPlay(t, f)
-	o := Options{Version: "test", Tool: func(name string) (Tool, error) { return Tool{Profile: sessiontest.ProfileOf(&s, name)}, nil }}
+	o := Options{Version: "test", Tool: func(name string, _ bool) (Tool, error) { return Tool{Profile: sessiontest.ProfileOf(&s, name)}, nil }}
 	if change != nil {
 		change(&s, &o)
 	}

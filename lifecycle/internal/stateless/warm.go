@@ -53,32 +53,36 @@ func (p *pool) touchTool(name string) {
 }
 
 // takeWarm takes a warm worker for a call, or returns nil. The worker must be alive, past the handshake that
-// a new one would get, and jailed under the profile that the policy resolves to now: files that must be hidden may
-// have appeared since. All that the plan mounts must still be mounted: a mask goes when its name is removed outside,
-// and moves with a rename.
-func (p *pool) takeWarm(tool string, info *answers.ClientInfo, now Tool) *worker {
+// a new one would get, and jailed as isJailed says.
+func (p *pool) takeWarm(tool string, info *answers.ClientInfo) *worker {
 	for {
-		w := p.nextWarm(tool, info, now)
-		if w == nil {
-			return nil
-		}
-		if _, whole := w.proc.Mounts(); whole {
+		w := p.nextWarm(tool, info)
+		if w == nil || p.isJailed(w) {
 			return w
 		}
 		p.release(w)
 	}
 }
 
-// nextWarm is takeWarm without the look at the mounts.
-func (p *pool) nextWarm(tool string, info *answers.ClientInfo, now Tool) (found *worker) {
+// isJailed reports whether a worker still is in the jail that its policy means now: files that must be hidden may
+// have appeared since it was started. All that the plan mounts must still be mounted: a mask goes when its name is
+// removed outside, and moves with a rename.
+func (p *pool) isJailed(w *worker) bool {
+	now, err := p.session.toolNow(w.tool, true)
+	if err != nil || w.server.Profile != now.Profile && w.server.Profile.Key() != now.Profile.Key() {
+		return false
+	}
+	_, whole := w.proc.Mounts()
+	return whole
+}
+
+// nextWarm takes a warm worker without a look at its jail.
+func (p *pool) nextWarm(tool string, info *answers.ClientInfo) (found *worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.withdraw(func(w *worker) bool {
-		switch {
-		case found != nil || w.tool != tool || !w.isStarted() || w.isGone() || !p.isCurrent(w, info):
+		if found != nil || w.tool != tool || !w.isStarted() || w.isGone() || !p.isCurrent(w, info) {
 			return false
-		case w.server.Profile != now.Profile && w.server.Profile.Key() != now.Profile.Key():
-			return true // later calls resolve to the new profile, too
 		}
 		found = w
 		w.uses++
@@ -151,7 +155,7 @@ func (p *pool) startWarm(ctx context.Context, of *warmTool) {
 	p.offers = append(p.offers, w)
 	p.client.Tasks.Go(func() {
 		var failed *diagnostics.Diagnosis
-		t, err := p.session.toolNow(of.name)
+		t, err := p.session.toolNow(of.name, false)
 		if err != nil {
 			failed = &diagnostics.Diagnosis{}
 		}

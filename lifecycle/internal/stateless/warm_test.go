@@ -323,8 +323,8 @@ func TestWarmProfiles(t *testing.T) {
 	p := beginStateless(t, f, func(s *session.Session, o *Options) {
 		warm(2, "echo")(s, o)
 		resolve := o.Tool
-		o.Tool = func(name string) (Tool, error) {
-			tool, err := resolve(name)
+		o.Tool = func(name string, _ bool) (Tool, error) {
+			tool, err := resolve(name, false)
 			if changed.Load() {
 				tool.Profile.Env = []policy.Variable{{Name: "NEW", Value: "1"}}
 			}
@@ -368,7 +368,7 @@ func TestPolicyChangedOnHost(t *testing.T) {
 	means.Store("/before")
 	p := beginStateless(t, f, func(s *session.Session, o *Options) {
 		o.Warm = func(tool string) int { return strings.Count(tool, "echo") }
-		o.Tool = func(name string) (Tool, error) {
+		o.Tool = func(name string, _ bool) (Tool, error) {
 			profile := *s.Profile
 			profile.Tool, profile.Dir = name, means.Load().(string)
 			return Tool{Profile: &profile}, nil
