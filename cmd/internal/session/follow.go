@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,6 +31,7 @@ type source struct {
 
 // take takes what a target is loaded from. No session follows one of many targets, which have their servers in common.
 func (t *Target) take(o config.LoadOptions) {
+	o.Workspace = cmp.Or(o.Workspace, t.Host.Dir)
 	if t.source.at = time.Now(); o.Servers == nil {
 		t.source.stamp = o.Stamp()
 		o.Servers = config.ReadServers(t.Host.ConfigDir)

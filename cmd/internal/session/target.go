@@ -64,7 +64,6 @@ type Target struct {
 	trial       *Trial                    // the packages that are tried; nil for those of the user
 	others      *writers                  // see writers
 	begun       bool                      // ClaimHome was called
-	own         records.Dir               // the directory that it holds
 }
 
 // WarningTexts returns the warnings of the target as text.
@@ -160,6 +159,7 @@ func LoadWith(o config.LoadOptions, common cmdline.ConfigFlags, flags cmdline.Po
 	case err != nil:
 		return nil, &terminal.HostError{Err: err}
 	}
+	host.Followed = hostfs.NewLinkResolver(&host) // until the policy is resolved
 	t := &Target{Host: host}
 	t.source.again = func() (*Target, error) { return Resolve(common, flags, name, tool, server) }
 	t.source.with = func(tool string, file *config.ServerFile) (*Target, error) {
@@ -209,7 +209,7 @@ func LoadWith(o config.LoadOptions, common cmdline.ConfigFlags, flags cmdline.Po
 func KeyOf(host hostfs.Host, words []string) string {
 	s := records.Started{Words: words, Dir: host.Dir}
 	if len(words) > 0 {
-		s.Program = resolve.ProgramOf(host, words[0]) // the start says why there is none
+		s.Program, _ = resolve.FindProgram(host, words[0]) // the start reports the error
 	}
 	if real, err := filepath.EvalSymlinks(host.Dir); err == nil {
 		s.Dir = real
@@ -295,7 +295,9 @@ func (t *Target) Resolve() (err error) {
 	t.inJail = findInJail(t)
 	t.Package.use(t.Policy)
 	t.inJail.use(t.Policy)
-	t.Profile, t.Warnings, err = resolveProfile(t.Policy, t.Host, t.Warnings)
+	host := t.Host
+	t.Host.Followed = nil // what is asked later is asked anew
+	t.Profile, t.Warnings, err = resolveProfile(t.Policy, host, t.Warnings)
 	return err
 }
 
