@@ -36,7 +36,7 @@ func (t *Target) take(o config.LoadOptions) {
 		t.source.stamp = o.Stamp()
 		o.Servers = config.ReadServers(t.Host.ConfigDir)
 	}
-	t.source.options, t.Servers = o, o.Servers
+	t.source.options = o
 }
 
 // Followed is the target of a running session, which follows its configuration. New processes get the policy of the newest

@@ -53,7 +53,6 @@ type Target struct {
 	Package  *Package // nil if no launcher starts it, and before Resolve
 	Warnings []policy.Warning
 	Host     hostfs.Host
-	Servers  config.Servers // nil: they are read for this target alone
 
 	commandLine config.CommandLineOptions // for a command after --
 	isTool      bool                      // for one tool, or for the tools without a table
