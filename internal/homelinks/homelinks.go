@@ -36,9 +36,8 @@ import (
 
 // Home is the private HOME of a server.
 type Home struct {
-	StateDir string       // of mcp-jail
-	Server   string       // the directory of the server, below StateDir. HOME is "home" in it
-	Own      *private.Dir // the directory of the server if it is open, or nil
+	StateDir string // of mcp-jail
+	Server   string // the directory of the server, below StateDir. HOME is "home" in it
 }
 
 const (
@@ -59,7 +58,7 @@ type list struct {
 // lines for the user. Until release is called, no other start removes links of this one.
 func (h Home) Link(wanted []policy.HomeLink) (told []string, release func(), err error) {
 	release = func() {}
-	server, err := h.Own.Again(h.StateDir, h.Server)
+	server, err := private.Make(h.StateDir, h.Server)
 	if err != nil {
 		return nil, release, err
 	}

@@ -73,17 +73,6 @@ func Open(base, below string) (*Dir, error) { return open(base, below, false) }
 // parents, also those of base.
 func Make(base, below string) (*Dir, error) { return open(base, below, true) }
 
-// Again opens the directory once more, for which the way to it need not be checked again. If d is nil, or no longer
-// has its path, Again is Make.
-func (d *Dir) Again(base, below string) (*Dir, error) {
-	if d != nil && filepath.Base(d.path) == filepath.Base(below) && d.InPlace() {
-		if root, err := d.root.OpenRoot("."); err == nil {
-			return &Dir{root, d.path, d.host}, nil
-		}
-	}
-	return Make(base, below)
-}
-
 func open(base, below string, create bool) (*Dir, error) {
 	named := filepath.Join(base, below)
 	if !filepath.IsAbs(base) || !filepath.IsLocal(below) {

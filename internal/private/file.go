@@ -224,18 +224,13 @@ func isUnfinished(name string) bool {
 const patience = time.Minute
 
 func (d *Dir) removeUnfinished() {
-	dir, err := d.root.OpenFile(".", os.O_RDONLY|hostfs.OpenFlags, 0)
-	if err != nil {
-		return
-	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(-1) // Names would look at each file
-	for _, name := range names {
-		if !isUnfinished(name) {
+	entries, _ := d.Names()
+	for _, e := range entries {
+		if !isUnfinished(e.Name()) {
 			continue
 		}
-		if info, err := d.root.Lstat(name); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > patience {
-			_ = d.root.Remove(name)
+		if info, err := d.root.Lstat(e.Name()); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > patience {
+			_ = d.root.Remove(e.Name())
 		}
 	}
 }

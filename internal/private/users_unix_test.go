@@ -12,30 +12,6 @@ import (
 	"testing"
 )
 
-// TestAgain: what was opened is opened again as long as it has its path, and else what has that path now.
-func TestAgain(t *testing.T) {
-	base := t.TempDir()
-	var none *Dir
-	d, err := none.Again(base, "a")
-	must(t, err)
-	defer d.Close()
-	for _, moved := range []string{"", base + "/b"} {
-		if moved != "" {
-			must(t, os.Rename(base+"/a", moved))
-		}
-		again, err := d.Again(base, "a")
-		must(t, err)
-		defer again.Close()
-		must(t, again.Replace("file"+filepath.Base(moved), nil, How{}))
-		if _, err := os.Lstat(base + "/a/file" + filepath.Base(moved)); err != nil {
-			t.Errorf("moved to %q: %v", moved, err)
-		}
-	}
-	if _, err := os.Lstat(base + "/b/fileb"); err == nil {
-		t.Error("the directory that was moved away was opened again")
-	}
-}
-
 // stranger is a user without an account.
 const stranger = 12345
 

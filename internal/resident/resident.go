@@ -19,15 +19,13 @@ var after = [...]time.Duration{2 * time.Second, 10 * time.Second, 100 * time.Sec
 // it again, which takes a microsecond as long as the page cache has it.
 func Shrink() {
 	time.AfterFunc(after[0], debug.FreeOSMemory)
-	for _, d := range after {
-		time.AfterFunc(d+time.Second, unmap) // what ends a collection runs after it, and touches much of the file
-	}
+	Unmap()
 }
 
 // Unmap only unmaps, for a process that collects nothing while it is idle: a collection leaves more behind, in
 // stacks and tables of Go's runtime, than it frees of a small heap.
 func Unmap() {
 	for _, d := range after {
-		time.AfterFunc(d+time.Second, unmap)
+		time.AfterFunc(d+time.Second, unmap) // what ends a collection runs after it, and touches much of the file
 	}
 }

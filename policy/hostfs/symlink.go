@@ -71,7 +71,7 @@ func (f *LinkResolver) ReadAhead(dir string) {
 		return
 	}
 	// A listing that was read in part proves nothing about the names that it lacks.
-	if entries, err := f.host.ReadDir(dir); err == nil && !f.isCaseInsensitive(dir, entries) {
+	if entries, err := f.List(dir); err == nil && !f.isCaseInsensitive(dir, entries) {
 		f.Listings[dir] = entries
 	}
 }
@@ -273,6 +273,9 @@ func (f *LinkResolver) Canonical(p string) string {
 func (f *LinkResolver) List(dir string) ([]DirEntry, error) {
 	if entries, known := f.Listings[dir]; known {
 		return entries, nil
+	}
+	if f.isMissing(dir) {
+		return nil, fs.ErrNotExist
 	}
 	return f.host.ReadDir(dir)
 }

@@ -305,22 +305,8 @@ func FindProgram(host hostfs.Host, argv ...string) (string, error) {
 	return lineResolver(&host).Start(argv[0], nil)
 }
 
-// ProgramOf returns what FindProgram does, or "". It does not ask whether the program can run.
-func ProgramOf(host hostfs.Host, word string) string {
-	if host.OS == "windows" {
-		file, _ := FindProgram(host, word)
-		return file
-	}
-	c := lineResolver(&host)
-	found, err := c.locate(word)
-	if err != nil {
-		return ""
-	}
-	return c.Paths.Canonical(found)
-}
-
 func lineResolver(host *hostfs.Host) *Resolver {
-	return &Resolver{Paths: hostfs.NewLinkResolver(host), H: host, Dir: host.Dir, WorkDir: host.Dir, SearchPath: searchPath(host), Shimmed: map[string]string{}, InPath: map[string]string{}}
+	return &Resolver{Paths: host.Resolver(), H: host, Dir: host.Dir, WorkDir: host.Dir, SearchPath: searchPath(host), Shimmed: map[string]string{}, InPath: map[string]string{}}
 }
 
 // FindInPath returns what Profile.InPath is for a start of a command line, as far as its policy does not change that.

@@ -24,13 +24,13 @@
 package records
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"sync"
 	"time"
 
@@ -71,19 +71,15 @@ func Open(host hostfs.Host, server string) (Dir, error) {
 	return Dir{own}, err
 }
 
-func makeDir(host hostfs.Host, server string) (Dir, error) { return Dir{}.again(host, server) }
-
-// again is makeDir where d may be that directory, open.
-func (d Dir) again(host hostfs.Host, server string) (Dir, error) {
-	own, err := d.Dir.Again(host.StateDir, filepath.Join(ServersDir, server))
+func makeDir(host hostfs.Host, server string) (Dir, error) {
+	own, err := private.Make(host.StateDir, filepath.Join(ServersDir, server))
 	return Dir{own}, err
 }
 
-// Opener returns a function that opens the directory of a server's records, and makes it if it is missing. own is that
-// directory if it is open, or zero.
-func Opener(host hostfs.Host, server string, own Dir) func() (*private.Dir, error) {
+// Opener returns a function that opens the directory of a server's records, and makes it if it is missing.
+func Opener(host hostfs.Host, server string) func() (*private.Dir, error) {
 	return func() (*private.Dir, error) {
-		d, err := own.again(host, server)
+		d, err := makeDir(host, server)
 		return d.Dir, err
 	}
 }
@@ -96,32 +92,28 @@ type Recorder struct {
 	About func() About
 	// Project is that of the records: see diagnostics.Record.
 	Project string
-	// Own is the directory that TakeHome returned, or zero.
-	Own Dir
 
 	aboutMu   sync.Mutex // ClientNamed and Save run on different goroutines
 	client    Client
 	described bool // About and client are in their file
 
-	host    hostfs.Host
-	server  string
-	unsafe  error // why nothing may be written; nil if it may
-	saveErr error // of the last save
-	saved   bool  // there is a record of this session
+	open    func() (Dir, error) // opens the directory of the records once, and makes it if it is missing
+	unsafe  error               // why nothing may be written; nil if it may
+	saveErr error               // of the last save
+	saved   bool                // there is a record of this session
 }
 
 // New returns the recorder of a session of a server.
-func New(host hostfs.Host, server string) *Recorder { return &Recorder{host: host, server: server} }
+func New(host hostfs.Host, server string) *Recorder {
+	return &Recorder{open: sync.OnceValues(func() (Dir, error) { return makeDir(host, server) })}
+}
 
 // MarkStart marks the start of a session. Until this process ends, Running reports that it runs.
 func (k *Recorder) MarkStart() {
-	d, err := k.Own.again(k.host, k.server)
+	d, err := k.open()
 	if err == nil {
-		defer d.Close()
 		err = d.touch()
-		if k.Own == (Dir{}) { // else TakeHome holds it
-			d.lock(private.Shared, patience)
-		}
+		d.hold()
 		k.describe(d) // with the name by which people call it
 	}
 	var owner *hostfs.OwnerError
@@ -136,29 +128,26 @@ func (k *Recorder) Save(r diagnostics.Record) {
 		k.saveErr = k.unsafe
 		return
 	}
-	d, err := k.Own.again(k.host, k.server)
+	d, err := k.open()
 	if err != nil {
 		k.saveErr = err
 		return
 	}
-	defer d.Close()
 	k.describe(d)
 	k.saveErr = k.write(d, r)
-	if k.saveErr != nil && !k.saved {
-		if _, begun := d.Marker(); !begun {
-			d.Remove(lastFile) // an older record would be taken for that of this session
-		}
+	if _, begun := d.Marker(); k.saveErr != nil && !begun && !k.saved {
+		d.Remove(lastFile) // an older record would be taken for that of this session
 	}
 }
 
 // touch marks the start of a session: the time of the marker reveals a session that has no record. If it
 // fails, writing the record fails too, and the session warns of that.
 func (d Dir) touch() error {
-	err := d.Touch(markerFile, time.Now())
-	if errors.Is(err, fs.ErrNotExist) {
-		err = d.Replace(markerFile, nil, private.How{})
+	f, err := d.OpenFile(markerFile, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
 	}
-	return err
+	return errors.Join(f.Close(), d.Touch(markerFile, time.Now()))
 }
 
 // Marker returns when the latest session began. ok reports whether that is known.
@@ -333,6 +322,10 @@ func Rename(host hostfs.Host, former, name string) error {
 // patience is how often a start tries to take the lock of a directory: for two seconds.
 const patience = 400
 
+// hold takes a shared lock on the directory of a server until the process ends, so that no
+// `status --remove` removes the directory during a session.
+func (d Dir) hold() { d.lock(private.Shared, patience) }
+
 // Lock takes an exclusive lock on the directory of a server. ok is false if a session has the
 // directory. The caller calls unlock.
 func (d Dir) Lock() (unlock func(), ok bool) { return d.lock(private.Exclusive, 2) }
@@ -358,18 +351,17 @@ func (d Dir) wait(kind private.Kind, tries int) (unlock func(), err error) {
 	}
 }
 
-// TakeHome makes the directory of a server, opens it, and holds it until the process ends, so that no
-// `status --remove` removes it during a session.
-func TakeHome(host hostfs.Host, name string) (Dir, error) {
+// TakeHome makes the directory of a server, and holds it until the process ends.
+func TakeHome(host hostfs.Host, name string) error {
 	d, err := makeDir(host, name)
 	if err != nil {
-		return Dir{}, err
+		return err
 	}
+	defer d.Close()
 	if _, held := d.lock(private.Shared, patience); !held {
-		d.Close()
-		return Dir{}, fmt.Errorf("the HOME and the records of the server %s are being removed; start it again when that has ended", show.Name(name))
+		return fmt.Errorf("the HOME and the records of the server %s are being removed; start it again when that has ended", show.Name(name))
 	}
-	return d, nil
+	return nil
 }
 
 // About says what runs as a server, and for which client. It has its own file beside the
@@ -422,13 +414,9 @@ func ReadAbout(host hostfs.Host, server string) About {
 }
 
 // About returns the About of the server, as ReadAbout does.
-func (d Dir) About() About {
-	text, _ := d.ReadFile(aboutFile, maxFile)
-	return aboutOf(text)
-}
-
-func aboutOf(text []byte) (a About) {
-	if json.Unmarshal(text, &a) != nil {
+func (d Dir) About() (a About) {
+	text, err := d.ReadFile(aboutFile, maxFile)
+	if err != nil || json.Unmarshal(text, &a) != nil {
 		return About{}
 	}
 	return a
@@ -441,8 +429,7 @@ func (k *Recorder) ClientNamed(name, version string) {
 	k.client = Client{name[:min(len(name), maxClientText)], version[:min(len(version), maxClientText)]}
 	k.described = false
 	k.aboutMu.Unlock()
-	if d, err := k.Own.again(k.host, k.server); err == nil {
-		defer d.Close()
+	if d, err := k.open(); err == nil {
 		k.describe(d)
 	}
 }
@@ -457,18 +444,11 @@ func (k *Recorder) describe(d Dir) {
 		return
 	}
 	k.described = true
-	about := k.About()
-	now, _ := d.ReadFile(aboutFile, maxFile)
+	about, before := k.About(), d.About()
 	if about.Client = k.client; about.Client.Name == "" {
-		about.Client = aboutOf(now).Client
+		about.Client = before.Client
 	}
-	text, err := json.MarshalIndent(about, "", "  ")
-	if err != nil {
-		return
+	if text, err := json.MarshalIndent(about, "", "  "); err == nil && !reflect.DeepEqual(about, before) {
+		_ = d.Replace(aboutFile, append(text, '\n'), private.How{})
 	}
-	text = append(text, '\n')
-	if bytes.Equal(now, text) {
-		return
-	}
-	_ = d.Replace(aboutFile, text, private.How{})
 }

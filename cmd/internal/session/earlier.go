@@ -156,7 +156,7 @@ func (e Earlier) Copy() (told []string, err error) {
 	if len(e.groups) == 0 {
 		return nil, nil
 	}
-	if err := t.claim(); err != nil {
+	if err := t.home().claim(); err != nil {
 		return nil, err
 	}
 	for _, g := range e.groups {
@@ -218,11 +218,10 @@ func (h *home) path() string {
 	return filepath.Join(records.Path(*h.host, h.policy.KeptName()), "home")
 }
 
-// claim makes the directory of the server, and holds it until this process ends. Callers call it before they use
+// claim makes the directory, and holds it until this process ends. Callers call it before they use
 // anything there.
-func (t *Target) claim() (err error) {
-	t.own, err = records.TakeHome(t.Host, t.Policy.KeptName())
-	return t.home().refuse(err)
+func (h *home) claim() error {
+	return h.refuse(records.TakeHome(*h.host, h.policy.KeptName()))
 }
 
 // refuse returns the error of a start whose directory cannot be made.
@@ -261,7 +260,7 @@ func LinkHome(t *Target, c terminal.Console) (release func()) {
 			}
 		}
 	}
-	h := homelinks.Home{StateDir: t.Host.StateDir, Server: filepath.Join(records.ServersDir, t.Policy.KeptName()), Own: t.own.Dir}
+	h := homelinks.Home{StateDir: t.Host.StateDir, Server: filepath.Join(records.ServersDir, t.Policy.KeptName())}
 	told, release, err := h.Link(wanted)
 	for _, line := range told {
 		c.Sayf("%s", show.Line(line))
@@ -292,7 +291,7 @@ func (t *Target) ClaimHome() error {
 	if err != nil {
 		return err
 	}
-	return t.claim()
+	return t.home().claim()
 }
 
 // about returns the command, the package and the configuration of a target, for `mcp-jail status`.
@@ -322,7 +321,7 @@ func (t *Target) about() (a records.About) {
 // NewRecorder returns the recorder of a session of a target.
 func NewRecorder(t *Target) *records.Recorder {
 	r := records.New(t.Host, t.Policy.KeptName())
-	r.Project, r.About, r.Own = t.Policy.Project, t.about, t.own
+	r.Project, r.About = t.Policy.Project, t.about
 	return r
 }
 

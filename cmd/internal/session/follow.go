@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,11 +31,12 @@ type source struct {
 
 // take takes what a target is loaded from. No session follows one of many targets, which have their servers in common.
 func (t *Target) take(o config.LoadOptions) {
+	o.Workspace = cmp.Or(o.Workspace, t.Host.Dir)
 	if t.source.at = time.Now(); o.Servers == nil {
 		t.source.stamp = o.Stamp()
 		o.Servers = config.ReadServers(t.Host.ConfigDir)
 	}
-	t.source.options, t.Servers = o, o.Servers
+	t.source.options = o
 }
 
 // Followed is the target of a running session, which follows its configuration. New processes get the policy of the newest

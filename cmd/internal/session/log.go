@@ -64,7 +64,7 @@ func (l *Log) Take(s *lifecycle.Session, t *Target) {
 		return
 	}
 	if l.target = t; t != nil && t.Policy != nil && t.Policy.Log {
-		l.journal.Open = records.Opener(t.Host, t.Policy.KeptName(), t.own)
+		l.journal.Open = records.Opener(t.Host, t.Policy.KeptName())
 	}
 	if t != nil && t.Profile != nil {
 		l.hide(t.Profile.Env)
@@ -127,7 +127,7 @@ func LogGrant(c terminal.Console, host hostfs.Host, p *policy.Policy, by string,
 		return
 	}
 	j := journal.New()
-	j.Open = records.Opener(host, p.KeptName(), records.Dir{})
+	j.Open = records.Opener(host, p.KeptName())
 	j.Granted(by, taken, rules, c.InputIsTerminal())
 	if err := j.Flush(); err != nil {
 		c.Notef("warning: mcp-jail log will not show this: %s", show.Line(err.Error()))

@@ -53,7 +53,6 @@ type Target struct {
 	Package  *Package // nil if no launcher starts it, and before Resolve
 	Warnings []policy.Warning
 	Host     hostfs.Host
-	Servers  config.Servers // nil: they are read for this target alone
 
 	commandLine config.CommandLineOptions // for a command after --
 	isTool      bool                      // for one tool, or for the tools without a table
@@ -64,7 +63,6 @@ type Target struct {
 	trial       *Trial                    // the packages that are tried; nil for those of the user
 	others      *writers                  // see writers
 	begun       bool                      // ClaimHome was called
-	own         records.Dir               // the directory that it holds
 }
 
 // WarningTexts returns the warnings of the target as text.
@@ -160,6 +158,7 @@ func LoadWith(o config.LoadOptions, common cmdline.ConfigFlags, flags cmdline.Po
 	case err != nil:
 		return nil, &terminal.HostError{Err: err}
 	}
+	host.Followed = hostfs.NewLinkResolver(&host) // until the policy is resolved
 	t := &Target{Host: host}
 	t.source.again = func() (*Target, error) { return Resolve(common, flags, name, tool, server) }
 	t.source.with = func(tool string, file *config.ServerFile) (*Target, error) {
@@ -209,7 +208,7 @@ func LoadWith(o config.LoadOptions, common cmdline.ConfigFlags, flags cmdline.Po
 func KeyOf(host hostfs.Host, words []string) string {
 	s := records.Started{Words: words, Dir: host.Dir}
 	if len(words) > 0 {
-		s.Program = resolve.ProgramOf(host, words[0]) // the start says why there is none
+		s.Program, _ = resolve.FindProgram(host, words[0]) // the start reports the error
 	}
 	if real, err := filepath.EvalSymlinks(host.Dir); err == nil {
 		s.Dir = real
@@ -283,6 +282,7 @@ func Configured(host hostfs.Host, cfg *config.Config, name string, axes []policy
 
 // Resolve resolves the policy of t on its host.
 func (t *Target) Resolve() (err error) {
+	defer func() { t.Host.Followed = nil }() // what is asked later is asked anew
 	if err := t.writers().find(); err != nil {
 		return err
 	}

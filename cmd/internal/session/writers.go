@@ -28,7 +28,7 @@ type writers struct {
 
 func (t *Target) writers() *writers {
 	if t.others == nil || t.others.policy != t.Policy {
-		t.others = &writers{host: &t.Host, policy: t.Policy, config: t.Config, key: t.workspaceDir(), servers: t.Servers}
+		t.others = &writers{host: &t.Host, policy: t.Policy, config: t.Config, key: t.workspaceDir(), servers: t.source.options.Servers}
 		if t.commandLine.Command != nil {
 			t.others.key += "\x00" + strings.Join(t.commandLine.Command, "\x00")
 		}

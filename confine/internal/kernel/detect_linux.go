@@ -8,7 +8,6 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -94,30 +93,13 @@ func tempDir() string {
 	return "/tmp"
 }
 
+// errDynamic is the error of a program that is linked with libraries, as Go links it with cgo.
+var errDynamic = errors.New("this program was built with cgo, and so needs libraries to be executed in a jail: build it with CGO_ENABLED=0")
+
 // IsStatic returns an error if a program needs an interpreter to be executed (elf(5),
 // PT_INTERP), which a jail may not have. It accepts a file that is no program: executing that
 // fails later.
 func IsStatic(path string) error {
-	if path == SelfPath {
-		return selfIsStatic()
-	}
-	return interpreterOf(path)
-}
-
-// selfIsStatic is IsStatic for this program, of which the kernel has said where it put an interpreter (getauxval(3)).
-func selfIsStatic() error {
-	const base = 7
-	vector, _ := unix.Auxv()
-	if slices.ContainsFunc(vector, func(e [2]uintptr) bool { return e[0] == base && e[1] != 0 }) {
-		return errDynamic
-	}
-	return nil
-}
-
-// errDynamic is the error of a program that is linked with libraries, as Go links it with cgo.
-var errDynamic = errors.New("this program was built with cgo, and so needs libraries to be executed in a jail: build it with CGO_ENABLED=0")
-
-func interpreterOf(path string) error {
 	f, err := os.OpenFile(path, os.O_RDONLY|hostfs.OpenFlags, 0)
 	if err != nil {
 		return nil // it may be executed and not read

@@ -6,21 +6,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipe makes a pipe, of which the server gets one end: an open file in blocking mode, which programs expect of
-// their standard descriptors. The runtime's poller does not get it.
-func pipe(serverReads bool) (r, w *os.File, err error) {
-	var fds [2]int
-	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
-		return nil, nil, os.NewSyscallError("pipe2", err)
-	}
-	theirs := fds[1]
-	if serverReads {
-		theirs = fds[0]
-	}
-	unix.FcntlInt(uintptr(theirs), unix.F_SETFL, 0)
-	return os.NewFile(uintptr(fds[0]), "|0"), os.NewFile(uintptr(fds[1]), "|1"), nil
-}
-
 // Enlarge enlarges a pipe, so that a large message crosses it in fewer turns than one for
 // every 64 KiB. It fails silently when the user's pipes have reached the limit, and for another file.
 func Enlarge(f *os.File, size int) {

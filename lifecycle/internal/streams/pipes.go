@@ -24,9 +24,9 @@ func NewPipes() (*Pipes, error) {
 	var p Pipes
 	var outR, errR *os.File
 	var err error
-	if p.ServerEnds.In, p.Stdin, err = pipe(true); err == nil {
-		if outR, p.ServerEnds.Out, err = pipe(false); err == nil {
-			errR, p.ServerEnds.Err, err = pipe(false)
+	if p.ServerEnds.In, p.Stdin, err = os.Pipe(); err == nil {
+		if outR, p.ServerEnds.Out, err = os.Pipe(); err == nil {
+			errR, p.ServerEnds.Err, err = os.Pipe()
 		}
 	}
 	p.Stdout, p.Stderr = &drainable{File: outR}, &drainable{File: errR}
@@ -34,6 +34,11 @@ func NewPipes() (*Pipes, error) {
 		p.CloseServerEnds()
 		p.CloseOwnEnds()
 		return nil, err
+	}
+	for _, f := range []*os.File{p.ServerEnds.In, p.ServerEnds.Out, p.ServerEnds.Err} {
+		// Fd sets the open file to blocking mode, which programs expect of their
+		// standard descriptors. Our ends are other open files.
+		f.Fd()
 	}
 	resize(p.Stdin, serverPipe)
 	resize(outR, serverPipe)

@@ -102,8 +102,7 @@ type checkReport struct {
 	Problems []fileProblem  `json:"problems"`
 	Servers  []serverReport `json:"servers"`
 
-	home    string
-	servers config.Servers
+	home string
 }
 
 // fileProblem is a mistake because of which a file is not used.
@@ -257,10 +256,6 @@ func (r *checkReport) addServer(name, place string, t *session.Target) {
 		s.OK = s.Errors == nil && !slices.ContainsFunc(s.Tools, func(t toolReport) bool { return t.Errors != nil })
 		r.Servers = append(r.Servers, s)
 	}()
-	if r.servers == nil {
-		r.servers = config.ReadServers(t.Host.ConfigDir)
-	}
-	t.Servers = r.servers
 	var err error
 	if t.PolicyOf != nil { // a configured server
 		if t.Policy, err = t.PolicyOf(""); err != nil {
