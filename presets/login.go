@@ -4,7 +4,6 @@ import (
 	"crypto/md5" // of the server, which names its files so
 	"encoding/hex"
 	"fmt"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,30 +86,6 @@ func (m *maker) inbound(given []givenArgument) {
 		return
 	}
 	m.access().Inbound = append(m.access().Inbound, policy.InboundRule{Port: port, Preset: true, Where: m.place(label)})
-}
-
-func (p *Preset) checkLogin(add func(key, format string, args ...any)) {
-	const key = "preset.login"
-	l := p.Login
-	for _, label := range l.Of {
-		if !slices.ContainsFunc(p.Arguments, func(a argument) bool { return a.label() == label }) {
-			add(key, "names its logins by %s, which is no argument of the preset", label)
-		}
-	}
-	if (l.Files != nil || l.PortRange != 0 || l.Unless != nil) && len(l.Of) == 0 {
-		add(key, "must say of what the name of a login is made")
-	}
-	if l.PortFrom < 0 || l.PortRange < 0 || l.PortRange > 0 && (l.PortFrom < 1 || l.PortFrom+l.PortRange > 1<<16) {
-		add(key, "has ports that are none")
-	}
-	for _, f := range l.Files {
-		if _, err := path.Match(f, ""); err != nil || path.Clean(f) != f || strings.HasPrefix(f, "..") || !strings.Contains(path.Base(f), loginName) || !strings.HasPrefix(f, ".") {
-			add(key, "has the file %q: it must be a pattern in a hidden directory of HOME, whose last part has %s", f, loginName)
-		}
-	}
-	if _, known := p.Variable(l.Variable); l.Variable != "" && !known {
-		add(key, "names the variable %s, which the preset does not have", l.Variable)
-	}
 }
 
 // Ways returns how the browser reaches a server, in sentences, or nil for a server without a login.
