@@ -211,19 +211,11 @@ func (p *Preset) checkLogin(add func(key, format string, args ...any)) {
 			add(key, "names its logins by %s, which is no argument of the preset", label)
 		}
 	}
-	if (l.Files != nil || l.PortRange != 0 || l.Unless != nil) && len(l.Of) == 0 {
+	if (l.PortRange != 0 || l.Unless != nil) && len(l.Of) == 0 {
 		add(key, "must say of what the name of a login is made")
 	}
 	if l.PortFrom < 0 || l.PortRange < 0 || l.PortRange > 0 && (l.PortFrom < 1 || l.PortFrom+l.PortRange > 1<<16) {
 		add(key, "has ports that are none")
-	}
-	for _, f := range l.Files {
-		if _, err := path.Match(f, ""); err != nil || path.Clean(f) != f || strings.HasPrefix(f, "..") || !strings.Contains(path.Base(f), loginName) || !strings.HasPrefix(f, ".") {
-			add(key, "has the file %q: it must be a pattern in a hidden directory of HOME, whose last part has %s", f, loginName)
-		}
-	}
-	if _, known := p.Variable(l.Variable); l.Variable != "" && !known {
-		add(key, "names the variable %s, which the preset does not have", l.Variable)
 	}
 }
 

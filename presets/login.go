@@ -20,29 +20,9 @@ type login struct {
 	Unless []string `toml:"unless"`
 	// PortFrom and PortRange say which port the server takes if its line names none: the first four
 	// digits of the name, modulo PortRange, from PortFrom on.
-	PortFrom  int `toml:"port_from"`
-	PortRange int `toml:"port_range"`
-	// Files are patterns of path.Match below HOME. LOGIN in them is the name.
-	Files []string `toml:"files"`
-	// Variable moves Files elsewhere, if it is set.
-	Variable string `toml:"variable"`
-	About    string `toml:"about"` // what wrap says of the login
-}
-
-// loginName is the word of Files for the name of a server's logins.
-const loginName = "LOGIN"
-
-// LoginFiles returns the patterns of the files, relative to HOME, in which the server of an entry keeps
-// its logins. They match nothing of another entry's. It returns nil if they are not known.
-func (p *Preset) LoginFiles(e Entry) (patterns []string) {
-	name := p.loginOf(e)
-	if name == "" || e.Env[p.Login.Variable] != "" {
-		return nil
-	}
-	for _, f := range p.Login.Files {
-		patterns = append(patterns, strings.ReplaceAll(f, loginName, name))
-	}
-	return patterns
+	PortFrom  int    `toml:"port_from"`
+	PortRange int    `toml:"port_range"`
+	About     string `toml:"about"` // what wrap says of the login
 }
 
 // loginOf returns the name of an entry's logins, or "".

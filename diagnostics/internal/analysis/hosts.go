@@ -436,14 +436,6 @@ func noPort(c *Case, sure diagnostics.Attribution, port int, cause string) Findi
 	if port >= randomPorts && !isWritten(c, port) {
 		f.Fix = "if the server takes another port at each start, give it a fixed one first, as its documentation says"
 	}
-	return withLogins(c, f)
-}
-
-// withLogins adds where the server's logins of before are.
-func withLogins(c *Case, f Finding) Finding {
-	if dir := c.Evidence.Host.Logins(); dir != "" {
-		f.Fix = diagnostics.Joined(f.Fix, "its logins of before are in your "+show.Line(dir)+": `mcp-jail wrap` copies them to its own HOME")
-	}
 	return f
 }
 
@@ -454,9 +446,9 @@ func isWritten(c *Case, port int) bool {
 
 // loginPending is about a port that leads in: only the login is missing.
 func loginPending(c *Case, port int) Finding {
-	return withLogins(c, Finding{
+	return Finding{
 		Note: "the server waits for a login in the browser, whose port " + strconv.Itoa(port) + " leads in",
 		Fix:  "open the URL that the server printed in a browser of this machine, and log in",
 		Hint: diagnostics.Hint{Attribution: diagnostics.Likely, Explain: diagnostics.PageInbound}, AboutPolicy: true,
-	})
+	}
 }
