@@ -172,7 +172,7 @@ func NamedHost(c *Case, n words.Name) Finding {
 			return Finding{
 				Note: c.Name(target) + " is granted, but the program connects by itself, and on macOS hosts are reached by the session's proxy only",
 				Fix:  "no rule changes this: have it use the proxy in HTTPS_PROXY, or in ALL_PROXY by SOCKS5",
-				Hint: diagnostics.Hint{Explain: diagnostics.PageNetProxy}, AboutPolicy: true,
+				Hint: diagnostics.Hint{Explain: diagnostics.PageNetProxy},
 			}
 		}
 		return Finding{}
@@ -273,7 +273,7 @@ func Unreached(c *Case, lines []string) (f Finding, ok bool) {
 	return Finding{
 		Note: target + " is allowed, and this machine could not " + verb + ": " + show.Line(c.Evidence.Redactor.Redact(found.Answer)),
 		Fix:  "no rule changes this: see whether this machine reaches " + target + " without mcp-jail",
-		Hint: diagnostics.Hint{Explain: diagnostics.PageNetUnreachable}, AboutPolicy: true,
+		Hint: diagnostics.Hint{Explain: diagnostics.PageNetUnreachable},
 	}, true
 }
 
@@ -400,7 +400,7 @@ func elsewhere(port int) Finding {
 	return Finding{
 		Note: "port " + strconv.Itoa(port) + " leads to the other session of this server, which has it",
 		Fix:  "if that session waits for a login, finish it there. Or end that session, and restart this one",
-		Hint: diagnostics.Hint{Attribution: diagnostics.Likely, Explain: diagnostics.PageInbound}, AboutPolicy: true,
+		Hint: diagnostics.Hint{Attribution: diagnostics.Likely, Explain: diagnostics.PageInbound},
 	}
 }
 
@@ -449,6 +449,6 @@ func loginPending(c *Case, port int) Finding {
 	return Finding{
 		Note: "the server waits for a login in the browser, whose port " + strconv.Itoa(port) + " leads in",
 		Fix:  "open the URL that the server printed in a browser of this machine, and log in",
-		Hint: diagnostics.Hint{Attribution: diagnostics.Likely, Explain: diagnostics.PageInbound}, AboutPolicy: true,
+		Hint: diagnostics.Hint{Attribution: diagnostics.Likely, Explain: diagnostics.PageInbound},
 	}
 }

@@ -89,9 +89,9 @@ func waitFor(ctx context.Context, c terminal.Console, undone string, read func()
 	case <-ctx.Done():
 		c.Notef("")
 		return "", ctx.Err()
-	case s := <-interrupted:
+	case <-interrupted:
 		c.Notef("")
-		return "", &terminal.InterruptedError{Signal: s, Undone: undone}
+		return "", &terminal.InterruptedError{Undone: undone}
 	case a := <-answers:
 		return a.text, a.err
 	}
