@@ -27,7 +27,6 @@ func jp() Client {
 	}
 	return Client{
 		Name: "jp", Title: "JP",
-		Hello:  []string{"jp"},
 		Places: []Place{everywhere(Project, ".jp/config.toml", TOML, found), user},
 		Mixed:  true,
 		Blind:  jpBlind(user),
@@ -47,7 +46,6 @@ func goose() Client {
 	}
 	return Client{
 		Name: "goose", Title: "Goose",
-		Hello:  []string{"goose*"},
 		Places: []Place{user},
 		Blind: []Blind{
 			{Place: Place{Scope: User, Linux: "$XDG_CONFIG_HOME/goose/recipes/*.yaml", MacOS: "~/.config/goose/recipes/*.yaml", Windows: `%APPDATA%\Block\goose\config\recipes\*.yaml`}, Word: "cmd:", Why: "a recipe can have servers of its own"},
@@ -62,7 +60,6 @@ func goose() Client {
 func junie() Client {
 	return Client{
 		Name: "junie", Title: "Junie", Aliases: []string{"jetbrains-junie"},
-		Hello: []string{"junie*"},
 		Places: []Place{
 			everywhere(User, "~/.junie/mcp/mcp.json", JSON, tables("mcpServers")),
 			everywhere(Project, ".junie/mcp/mcp.json", JSON, tables("mcpServers")),
@@ -97,7 +94,6 @@ func kilo() Client {
 	places = slices.Concat(places, kiloOlder(), inEditors("older extension", "kilocode.kilo-code/settings/mcp_settings.json"))
 	return Client{
 		Name: "kilo", Title: "Kilo Code", Aliases: []string{"kilocode"},
-		Hello:  []string{"Kilo Code", "kilo*"},
 		Places: places,
 		Mixed:  true,
 		Blind:  managedBlind("kilo", names...),
@@ -130,7 +126,6 @@ func kiloOlder() (all []Place) {
 func kiro() Client {
 	return Client{
 		Name: "kiro", Title: "Kiro", Aliases: []string{"kiro-cli"},
-		Hello: []string{"kiro*", "Q DEV CLI"},
 		Places: []Place{
 			everywhere(User, "~/.kiro/settings/mcp.json", JSON, append(tables("mcpServers"), Table{Path: []string{"powers", "mcpServers"}})),
 			everywhere(Project, ".kiro/settings/mcp.json", JSON, tables("mcpServers")),
@@ -148,7 +143,6 @@ func kiro() Client {
 func lmStudio() Client {
 	return Client{
 		Name: "lm-studio", Title: "LM Studio", Aliases: []string{"lmstudio"},
-		Hello:  []string{"lmstudio*", "lm-studio*"},
 		Places: []Place{everywhere(User, "~/.lmstudio/mcp.json", JSON, tables("mcpServers")), everywhere(User, "~/.cache/lm-studio/mcp.json", JSON, tables("mcpServers")).called("older versions")},
 		Shapes: []Shape{standard()},
 		Dir:    dirUnknown,
@@ -177,7 +171,6 @@ func openCode() Client {
 	}
 	return Client{
 		Name: "opencode", Title: "OpenCode", Aliases: []string{"open-code"},
-		Hello:  []string{"opencode*"},
 		Places: places,
 		Mixed:  true,
 		Blind:  managedBlind("opencode", "opencode.jsonc", "opencode.json"),
@@ -208,7 +201,6 @@ func qwen() Client {
 	portable := everywhere(Project, ".mcp.json", JSONC, tables("mcpServers")).called("portable")
 	return Client{
 		Name: "qwen", Title: "Qwen Code",
-		Hello: []string{"qwen-code*", "qwen-cli*"},
 		Places: append(withLine([]string{"mcp", "serverCommand"}, user, project, Place{
 			Scope: System, Format: JSONC, Tables: tables("mcpServers"),
 			Moves:   []move{{"QWEN_CODE_SYSTEM_SETTINGS_PATH", "$QWEN_CODE_SYSTEM_SETTINGS_PATH"}},
@@ -233,7 +225,6 @@ func qwen() Client {
 func roo() Client {
 	return Client{
 		Name: "roo", Title: "Roo Code", Aliases: []string{"roo-cline"},
-		Hello:  []string{"Roo Code"},
 		Places: append(inEditors("", "rooveterinaryinc.roo-cline/settings/mcp_settings.json"), everywhere(Project, ".roo/mcp.json", JSON, tables("mcpServers"))),
 		Shapes: []Shape{standardOff().in("cwd")},
 		Forms:  []form{named(FromEnv, "${env:", "}"), fixed(Workspace, "${workspaceFolder}")},
@@ -265,7 +256,6 @@ func vscode() Client {
 	older.Within, older.Wins = "config", true
 	return Client{
 		Name: "vscode", Title: "Visual Studio Code", Aliases: []string{"vs-code", "code", "code-insiders", "vscodium"},
-		Hello:  []string{"Visual Studio Code*"},
 		Places: append(places, remote, flatpak, portable, shared),
 		Blind:  vscodeBlind(),
 		Shapes: []Shape{older, shape}, ByType: true,
@@ -331,7 +321,6 @@ func inEditors(label, file string) (all []Place) {
 func warp() Client {
 	return Client{
 		Name: "warp", Title: "Warp",
-		Hello:  []string{"warp*"},
 		Places: []Place{everywhere(User, "~/.warp/.mcp.json", JSON, tables("mcpServers")).bare(), everywhere(Project, ".warp/.mcp.json", JSON, tables("mcpServers")).bare()},
 		Shapes: []Shape{standard().in("working_directory")},
 		Dir:    dirUnknown,
@@ -344,7 +333,6 @@ func windsurf() Client {
 	shape.URL = []string{"serverUrl", "url"}
 	return Client{
 		Name: "windsurf", Title: "Windsurf", Aliases: []string{"codeium"},
-		Hello:  []string{"windsurf-client", "windsurf*"},
 		Places: []Place{everywhere(User, "~/.codeium/windsurf/mcp_config.json", JSON, tables("mcpServers")), everywhere(User, "~/.codeium/mcp_config.json", JSON, tables("mcpServers")).called("JetBrains plugin")},
 		Blind:  coded("~/.windsurf", "~/.windsurf-server"),
 		Shapes: []Shape{shape},
@@ -367,11 +355,10 @@ func zed() Client {
 	older := Shape{Within: "command", Command: "path", Args: "args", Env: "env", On: "enabled"}
 	return Client{
 		Name: "zed", Title: "Zed",
-		Hello:  []string{"Zed"},
 		Places: []Place{user, flatpak, everywhere(Project, ".zed/settings.json", JSONC, tables("context_servers"))},
 		Blind: []Blind{
 			{Place: Place{Scope: System, Linux: "$XDG_CONFIG_HOME/zed/global_settings.json", MacOS: "~/.config/zed/global_settings.json", Windows: `%APPDATA%\Zed\global_settings.json`}, Word: "context_servers", Why: whySetting},
-			{Place: Place{Scope: User, Linux: "$XDG_DATA_HOME/zed/extensions/installed/*/extension.toml", MacOS: "~/Library/Application Support/Zed/extensions/installed/*/extension.toml", Windows: `%LOCALAPPDATA%\Zed\extensions\installed\*\extension.toml`, Brought: true}, Word: "context_servers", Why: whyPlugin},
+			{Place: Place{Scope: User, Linux: "$XDG_DATA_HOME/zed/extensions/installed/*/extension.toml", MacOS: "~/Library/Application Support/Zed/extensions/installed/*/extension.toml", Windows: `%LOCALAPPDATA%\Zed\extensions\installed\*\extension.toml`}, Word: "context_servers", Why: whyPlugin},
 		},
 		Shapes: []Shape{shape, older},
 		Dir:    dirUnknown,
@@ -382,7 +369,6 @@ func zed() Client {
 func amp() Client {
 	return Client{
 		Name: "amp", Title: "Amp",
-		Hello: []string{"amp*"},
 		Places: []Place{{
 			Scope: User, Format: JSONC, Tables: tables("amp.mcpServers"),
 			Linux: "~/.config/amp/settings.json", MacOS: "~/.config/amp/settings.json", Windows: `%APPDATA%\amp\settings.json`,
@@ -396,7 +382,6 @@ func amp() Client {
 func factory() Client {
 	return Client{
 		Name: "factory", Title: "Factory", Aliases: []string{"droid"},
-		Hello:  []string{"factory*", "droid*"},
 		Places: []Place{everywhere(User, "~/.factory/mcp.json", JSON, tables("mcpServers"))},
 		Shapes: []Shape{standardOff()},
 		Dir:    dirUnknown,
@@ -409,7 +394,6 @@ func antigravity() Client {
 	shape.URL = []string{"serverUrl"}
 	return Client{
 		Name: "antigravity", Title: "Antigravity",
-		Hello:  []string{"antigravity*"},
 		Places: []Place{everywhere(User, "~/.gemini/antigravity/mcp_config.json", JSON, tables("mcpServers")), everywhere(User, "~/.gemini/config/mcp_config.json", JSON, tables("mcpServers")).called("newer versions")},
 		Shapes: []Shape{shape},
 		Dir:    dirUnknown,
@@ -420,7 +404,6 @@ func antigravity() Client {
 func augment() Client {
 	return Client{
 		Name: "augment", Title: "Augment", Aliases: []string{"auggie"},
-		Hello:  []string{"augment*", "auggie*"},
 		Places: []Place{everywhere(User, "~/.augment/settings.json", JSON, tables("mcpServers"))},
 		Shapes: []Shape{standard()},
 		Dir:    dirUnknown,

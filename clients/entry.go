@@ -407,14 +407,10 @@ var quietKeys = map[string]bool{
 }
 
 // Client is an MCP client.
-//
-// Its names in Hello come from messages of clients and from public lists of them. mcp-jail uses
-// them for messages and for its patience, and grants nothing because of them.
 type Client struct {
 	Name    string            // as a person types it: lower case, with dashes
 	Title   string            // as its makers write it
 	Aliases []string          // other names that ByName accepts
-	Hello   []string          // what it sends as clientInfo.name; a "*" at the end stands for any rest
 	Places  []Place           // its files
 	Blind   []Blind           // its files that mcp-jail does not read
 	Brings  []brings          // its plugins, which have files of their own

@@ -26,7 +26,6 @@ type Place struct {
 	Bare    bool     // a file that has none of the tables is itself one
 	Single  bool     // a file that has none of the tables is an entry, named after the file
 	Line    []string // the keys of a text that is the command line of one more server
-	Brought bool     // plugins fill the folders in which it is looked for, and not the user
 	Above   reach    // how far up a place of a project also counts
 }
 

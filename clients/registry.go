@@ -71,7 +71,6 @@ func near(word string) []string {
 func amazonQ() Client {
 	return Client{
 		Name: "amazon-q", Title: "Amazon Q Developer CLI", Aliases: []string{"amazonq", "q"},
-		Hello: []string{"Q-DEV-CLI"},
 		Places: []Place{
 			everywhere(User, "~/.aws/amazonq/mcp.json", JSON, tables("mcpServers")),
 			everywhere(Project, ".amazonq/mcp.json", JSON, tables("mcpServers")),
@@ -102,7 +101,6 @@ func claudeCode() Client {
 	settings := everywhere(User, "~/.claude/settings.json", JSON, nil).moved("CLAUDE_CONFIG_DIR", "settings.json")
 	return Client{
 		Name: "claude-code", Title: "Claude Code", Aliases: []string{"claude-cli"},
-		Hello:  []string{"claude-code"},
 		Brings: []brings{claudePlugins()},
 		Blind: []Blind{
 			unread(User, "~/.claude/agents/**/*.md", "mcpServers", whyAgent),
@@ -131,7 +129,6 @@ func claudeDesktop() Client {
 	}
 	return Client{
 		Name: "claude-desktop", Title: "Claude Desktop", Aliases: []string{"claude-app"},
-		Hello: []string{"claude-ai"},
 		Places: []Place{{
 			Scope: User, Format: JSON, Tables: tables("mcpServers"),
 			Linux:   "$XDG_CONFIG_HOME/Claude/claude_desktop_config.json",
@@ -156,7 +153,6 @@ func cline() Client {
 	nested.Within = "transport"
 	return Client{
 		Name: "cline", Title: "Cline",
-		Hello:  []string{"Cline"},
 		Places: append([]Place{user}, inEditors("before 2026", "saoudrizwan.claude-dev/settings/"+file)...),
 		Shapes: []Shape{standardOff().in("cwd"), nested},
 		Forms:  []form{named(FromEnv, "${env:", "}")},
@@ -172,7 +168,6 @@ func codex() Client {
 	shape.Names, shape.On, shape.Elsewhere = "env_vars", "enabled", "environment_id"
 	return Client{
 		Name: "codex", Title: "Codex", Aliases: []string{"codex-cli", "openai-codex"},
-		Hello: []string{"codex-mcp-client", "codex*"},
 		Places: []Place{
 			everywhere(User, "~/.codex/config.toml", TOML, tables("mcp_servers")).moved("CODEX_HOME", "config.toml"),
 			above(everywhere(Project, ".codex/config.toml", TOML, tables("mcp_servers")), inRepository),
@@ -223,7 +218,6 @@ func continueDev() Client {
 	}
 	return Client{
 		Name: "continue", Title: "Continue", Aliases: []string{"cn"},
-		Hello:  []string{"continue-client", "continue*"},
 		Places: places,
 		Blind: []Blind{
 			unread(User, "~/.continue/config.json", "modelContextProtocolServers", whySetting),
@@ -242,7 +236,6 @@ func continueDev() Client {
 func copilot() Client {
 	return Client{
 		Name: "copilot", Title: "GitHub Copilot CLI", Aliases: []string{"copilot-cli", "github-copilot"},
-		Hello: []string{"github-copilot-developer", "copilot*"},
 		Places: []Place{
 			everywhere(User, "~/.copilot/mcp-config.json", JSONC, tables("mcpServers")).moved("COPILOT_HOME", "mcp-config.json"),
 			everywhere(Project, ".mcp.json", JSONC, tables("mcpServers")).bare(), everywhere(Project, ".github/mcp.json", JSONC, tables("mcpServers")).bare(),
@@ -283,7 +276,6 @@ func crush() Client {
 	}
 	return Client{
 		Name: "crush", Title: "Crush",
-		Hello: []string{"crush"},
 		Places: []Place{
 			user, state,
 			above(everywhere(Project, ".crush.json", JSON, tables("mcp")), inRepository),
@@ -306,7 +298,6 @@ func cursor() Client {
 	shape.EnvFile = "envFile"
 	return Client{
 		Name: "cursor", Title: "Cursor", Aliases: []string{"cursor-agent"},
-		Hello: []string{"cursor-vscode", "cursor*"},
 		Places: []Place{
 			everywhere(User, "~/.cursor/mcp.json", JSONC, tables("mcpServers")),
 			everywhere(Project, ".cursor/mcp.json", JSONC, tables("mcpServers")),
@@ -325,7 +316,6 @@ func gemini() Client {
 	shape.URL = []string{"url", "httpUrl"}
 	return Client{
 		Name: "gemini", Title: "Gemini CLI", Aliases: []string{"gemini-cli"},
-		Hello: []string{"gemini-cli*"},
 		Places: withLine([]string{"mcp", "serverCommand"},
 			everywhere(User, "~/.gemini/settings.json", JSONC, tables("mcpServers")).moved("GEMINI_CLI_HOME", ".gemini/settings.json"),
 			everywhere(Project, ".gemini/settings.json", JSONC, tables("mcpServers")),

@@ -45,7 +45,7 @@ func TestAll(t *testing.T) {
 			}
 			owner[word] = c.Name
 		}
-		if c.Title == "" || c.Reload == "" || c.Dir == "" || len(c.Hello) == 0 || len(c.Places) == 0 || len(c.Shapes) == 0 {
+		if c.Title == "" || c.Reload == "" || c.Dir == "" || len(c.Places) == 0 || len(c.Shapes) == 0 {
 			t.Errorf("%s: something is not described", c.Name)
 		}
 		labels := map[string]bool{}

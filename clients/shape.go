@@ -99,7 +99,6 @@ func above(p Place, reach reach) Place {
 
 func unread(scope scope, file, word, why string) Blind {
 	b := Blind{Place: everywhere(scope, file, "", nil), Word: word, Why: why}
-	b.Place.Brought = why == whyFolder || why == whyCode
 	return b
 }
 

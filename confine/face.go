@@ -30,8 +30,6 @@ type (
 	Features = kernel.Features
 	// Feature is the Answer to one question about this host, with a Detail and a Fix.
 	Feature = kernel.Feature
-	// NamedFeature is a feature with its name.
-	NamedFeature = kernel.NamedFeature
 	// Answer is yes, no or unknown.
 	Answer = kernel.Answer
 	// StartError says which Step of a start failed, with the Errno and a Detail.

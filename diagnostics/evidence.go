@@ -108,9 +108,6 @@ type Host interface {
 	Listening() []int
 	// Elsewhere reports whether a port that leads in leads to another session of this server.
 	Elsewhere(port int) bool
-	// Logins returns the place in the user's home that has logins of this server which its private HOME
-	// lacks, as a diagnosis shows it. It returns "" if there are none.
-	Logins() string
 }
 
 // Unknown is a Host that knows nothing. It proposes no change, and the user has all rights.
@@ -128,7 +125,6 @@ func (Unknown) Stale(string) bool                         { return false }
 func (Unknown) Shared(string) string                      { return "" }
 func (Unknown) Listening() []int                          { return nil }
 func (Unknown) Elsewhere(int) bool                        { return false }
-func (Unknown) Logins() string                            { return "" }
 
 func (Unknown) Decide(wants ...change.Want) (all []change.Proposal) {
 	for _, w := range wants {

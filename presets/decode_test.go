@@ -40,6 +40,7 @@ secret = { env = "TOKEN", header = "Authorization" }
 `
 
 func TestDecode(t *testing.T) {
+	testkit.Must(t, faults("x", []byte(valid)))
 	p := testkit.Get(decode("x", []byte(valid), "x.toml"))(t)
 	if p.Server.Command != "" || p.Server.Access.Net[0].Where != "x.toml:25" {
 		t.Errorf("command %q, rule at %s", p.Server.Command, p.Server.Access.Net[0].Where)
@@ -54,7 +55,6 @@ func TestDecodeRefuses(t *testing.T) {
 		if text == valid {
 			t.Errorf("%q is not in the file", was)
 		}
-		_, err := decode("x", []byte(text), "x.toml")
-		testkit.Fails(t, fmt.Sprintf("%q for %q", becomes, was), err, want)
+		testkit.Fails(t, fmt.Sprintf("%q for %q", becomes, was), faults("x", []byte(text)), want)
 	}
 }

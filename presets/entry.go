@@ -245,7 +245,7 @@ func (m *maker) ports() {
 			}
 			for label, rules := range m.named {
 				for _, i := range rules {
-					if m.preset.kind(label) == host {
+					if m.preset.valueOf(label).Kind == host {
 						m.net()[i].Port = port
 					}
 				}

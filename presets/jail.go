@@ -1,7 +1,7 @@
 package presets
 
 import (
-	"maps"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -33,41 +33,6 @@ type elsewhere struct {
 type each struct {
 	Paths []string `toml:"paths"`
 	Value
-}
-
-func (p *Preset) checkJail(add func(key, format string, args ...any)) {
-	known := func(label string) bool {
-		_, ok := p.Variable(label)
-		return ok || strings.HasPrefix(label, "-")
-	}
-	for _, label := range slices.Sorted(maps.Keys(p.Jail.Variables)) {
-		if !known(label) {
-			add("preset.jail.variables", "sets %s, which the preset does not have", label)
-		}
-	}
-	program := p.Jail.Program
-	for _, label := range slices.Concat(p.Jail.Unless, program.Unless) {
-		if !known(label) {
-			add("preset.jail", "names the variable %s, which the preset does not have", label)
-		}
-	}
-	if (program.Given == "") != (len(program.Also) == 0) {
-		add("preset.jail.program", "must say in which other places it is, and how the server is told")
-	} else if program.Given != "" && p.valueOf(program.Given).Kind != file {
-		add("preset.jail.program", "names the program by %s, which is no variable or argument with a file", program.Given)
-	}
-	patterns := slices.Concat(program.Own, program.Also)
-	for _, d := range p.Each {
-		patterns = append(patterns, d.Paths...)
-		if r := d.rule("x"); d.Kind != "" || r.Create || r.Update || r.Delete {
-			add("preset.each", "may be read and executed, and nothing else")
-		}
-	}
-	for _, pattern := range patterns {
-		if _, err := path.Match(pattern, ""); err != nil || !strings.HasPrefix(pattern, "/") && !strings.HasPrefix(pattern, "~/") {
-			add("preset.jail", "has the pattern %q, which is no absolute path or one below ~", pattern)
-		}
-	}
 }
 
 func (e Entry) glob(pattern string) []string {
@@ -178,4 +143,28 @@ func Narrow(s *config.Server) (narrowed bool) {
 		}
 	}
 	return narrowed
+}
+
+// valueOf returns what is known of the value of a variable or an argument.
+func (p *Preset) valueOf(label string) Value {
+	if v, ok := p.Variable(label); ok {
+		return v.Value
+	}
+	for _, a := range p.Arguments {
+		if a.label() == label {
+			return a.Value
+		}
+	}
+	return Value{Kind: plainText}
+}
+
+// label returns what the argument is called in messages.
+func (a argument) label() string {
+	switch {
+	case a.Flag != "":
+		return a.Flag
+	case a.Rest:
+		return "rest"
+	}
+	return fmt.Sprint(a.Position)
 }

@@ -4,7 +4,6 @@ import (
 	"crypto/md5" // of the server, which names its files so
 	"encoding/hex"
 	"fmt"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,29 +20,9 @@ type login struct {
 	Unless []string `toml:"unless"`
 	// PortFrom and PortRange say which port the server takes if its line names none: the first four
 	// digits of the name, modulo PortRange, from PortFrom on.
-	PortFrom  int `toml:"port_from"`
-	PortRange int `toml:"port_range"`
-	// Files are patterns of path.Match below HOME. LOGIN in them is the name.
-	Files []string `toml:"files"`
-	// Variable moves Files elsewhere, if it is set.
-	Variable string `toml:"variable"`
-	About    string `toml:"about"` // what wrap says of the login
-}
-
-// loginName is the word of Files for the name of a server's logins.
-const loginName = "LOGIN"
-
-// LoginFiles returns the patterns of the files, relative to HOME, in which the server of an entry keeps
-// its logins. They match nothing of another entry's. It returns nil if they are not known.
-func (p *Preset) LoginFiles(e Entry) (patterns []string) {
-	name := p.loginOf(e)
-	if name == "" || e.Env[p.Login.Variable] != "" {
-		return nil
-	}
-	for _, f := range p.Login.Files {
-		patterns = append(patterns, strings.ReplaceAll(f, loginName, name))
-	}
-	return patterns
+	PortFrom  int    `toml:"port_from"`
+	PortRange int    `toml:"port_range"`
+	About     string `toml:"about"` // what wrap says of the login
 }
 
 // loginOf returns the name of an entry's logins, or "".
@@ -87,30 +66,6 @@ func (m *maker) inbound(given []givenArgument) {
 		return
 	}
 	m.access().Inbound = append(m.access().Inbound, policy.InboundRule{Port: port, Preset: true, Where: m.place(label)})
-}
-
-func (p *Preset) checkLogin(add func(key, format string, args ...any)) {
-	const key = "preset.login"
-	l := p.Login
-	for _, label := range l.Of {
-		if !slices.ContainsFunc(p.Arguments, func(a argument) bool { return a.label() == label }) {
-			add(key, "names its logins by %s, which is no argument of the preset", label)
-		}
-	}
-	if (l.Files != nil || l.PortRange != 0 || l.Unless != nil) && len(l.Of) == 0 {
-		add(key, "must say of what the name of a login is made")
-	}
-	if l.PortFrom < 0 || l.PortRange < 0 || l.PortRange > 0 && (l.PortFrom < 1 || l.PortFrom+l.PortRange > 1<<16) {
-		add(key, "has ports that are none")
-	}
-	for _, f := range l.Files {
-		if _, err := path.Match(f, ""); err != nil || path.Clean(f) != f || strings.HasPrefix(f, "..") || !strings.Contains(path.Base(f), loginName) || !strings.HasPrefix(f, ".") {
-			add(key, "has the file %q: it must be a pattern in a hidden directory of HOME, whose last part has %s", f, loginName)
-		}
-	}
-	if _, known := p.Variable(l.Variable); l.Variable != "" && !known {
-		add(key, "names the variable %s, which the preset does not have", l.Variable)
-	}
 }
 
 // Ways returns how the browser reaches a server, in sentences, or nil for a server without a login.

@@ -53,7 +53,6 @@
 //
 //	[preset.login]                    # see Login; an argument of the kind "inbound" names the port
 //	of = ["1"]
-//	files = [".app/LOGIN_tokens.json"]
 //
 // The second part begins with the line [servers.NAME], where NAME is the preset's. It is
 // written in the configuration's own words, is decoded by policy/config, and can be pasted

@@ -84,7 +84,7 @@ type realClient struct {
 	temp      string                         // the variable for its temporary files, where that is not TMPDIR: it would leave them in /tmp
 	session   bool                           // the command is a server that answers on stdin, see appServer
 	connected func(string) map[string]string // the servers that it says are connected, with the command line if it says that
-	greets    string                         // the name that the command sends; "" for one that package clients knows
+	greets    string                         // the name that the command sends; "" for its own
 	more      []string                       // servers beyond shelf and index
 	kills     bool                           // it kills the processes of its servers, and not only the one that it has started
 	crlf      bool                           // its files have such line ends

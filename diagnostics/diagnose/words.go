@@ -122,7 +122,7 @@ func missed(c *analysis.Case, row analysis.ProgramRow) (found []analysis.Finding
 		if c.Windows() || row.Places != nil && len(analysis.NeededPaths(c, diagnostics.Likely, row.Places, "")) == 0 {
 			return nil
 		}
-		return []analysis.Finding{{Note: row.Says, AboutPolicy: true, Hint: diagnostics.Hint{Attribution: diagnostics.Likely, Explain: diagnostics.Page(row.Page)}}}
+		return []analysis.Finding{{Note: row.Says, Hint: diagnostics.Hint{Attribution: diagnostics.Likely, Explain: diagnostics.Page(row.Page)}}}
 	}
 	if !c.Windows() {
 		for _, place := range row.Login {
@@ -216,7 +216,7 @@ func ungrantedRoot(c *analysis.Case, lines []string) analysis.Finding {
 				return analysis.Finding{
 					Note: "the server refuses " + c.Show(path) + ", which is in its own HOME: in the jail a ~ does not mean your home directory",
 					Fix:  "write the whole path into the call, " + c.Quote(c.Evidence.UserHome+path[len(home):]),
-					Hint: diagnostics.Hint{Explain: diagnostics.PagePathArg}, AboutPolicy: true,
+					Hint: diagnostics.Hint{Explain: diagnostics.PagePathArg},
 				}
 			}
 			for _, root := range c.Evidence.Roots {
@@ -230,7 +230,7 @@ func ungrantedRoot(c *analysis.Case, lines []string) analysis.Finding {
 			if len(c.Evidence.Roots) > 0 && !slices.ContainsFunc(c.Evidence.Roots, func(r string) bool { return policy.Within(path, r) }) {
 				return analysis.Finding{
 					Note: "the server refuses " + c.Show(path) + ", because it is in none of the folders that the client has given it",
-					Fix:  "open that folder in the client as well", AboutPolicy: true,
+					Fix:  "open that folder in the client as well",
 				}
 			}
 			break // the first path of such a line is the refused one
@@ -247,7 +247,7 @@ func inspected(c *analysis.Case, lines []string) (f analysis.Finding, ok bool) {
 		}) {
 			return analysis.Finding{
 				Note: "mcp-jail reads the requests to a host whose rule has path_prefix, methods or secret, and shows a certificate of its own there, which this program does not trust",
-				Fix:  "grant the host by a rule without these keys, and the token as a variable", AboutPolicy: true,
+				Fix:  "grant the host by a rule without these keys, and the token as a variable",
 			}, true
 		}
 	}

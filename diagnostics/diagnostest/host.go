@@ -20,7 +20,6 @@ type Answers struct {
 	Decide                   func(wants ...change.Want) []change.Proposal
 	Listening                func() []int
 	Elsewhere                func(port int) bool
-	Logins                   func() string
 }
 
 // Of returns the answers of the host of evidence, to change some: at first those of [diagnostics.Unknown]. Copies of the
@@ -29,7 +28,7 @@ func Of(ev *diagnostics.Evidence) *Answers {
 	no := diagnostics.Unknown{}
 	a := &Answers{
 		May: no.May, Canonical: no.Canonical, Identity: no.Identity, Variable: no.Variable, Source: no.Source, Shared: no.Shared, Holds: no.Holds,
-		Stale: no.Stale, Decide: no.Decide, Listening: no.Listening, Elsewhere: no.Elsewhere, Logins: no.Logins,
+		Stale: no.Stale, Decide: no.Decide, Listening: no.Listening, Elsewhere: no.Elsewhere,
 	}
 	if h, ok := ev.Host.(host); ok {
 		*a = *h.a
@@ -51,7 +50,6 @@ func (h host) Stale(path string) bool                        { return h.a.Stale(
 func (h host) Decide(wants ...change.Want) []change.Proposal { return h.a.Decide(wants...) }
 func (h host) Listening() []int                              { return h.a.Listening() }
 func (h host) Elsewhere(port int) bool                       { return h.a.Elsewhere(port) }
-func (h host) Logins() string                                { return h.a.Logins() }
 
 func (h host) Exists(path string) (exists, known bool) {
 	return h.a.Exists != nil && h.a.Exists(path), h.a.Exists != nil

@@ -28,7 +28,6 @@ import (
 
 type doctorCmd struct {
 	apparmor bool
-	verbose  bool
 	format   string
 }
 
@@ -48,7 +47,6 @@ alone:
 
     mcp-jail doctor --apparmor | sudo tee /etc/apparmor.d/mcp-jail
     sudo apparmor_parser -r /etc/apparmor.d/mcp-jail`
-	cmd.Flags().BoolVar(&d.verbose, "verbose", false, "Also list the features of this system")
 	cmd.Flags().BoolVar(&d.apparmor, "apparmor", false, "Only print a profile for AppArmor")
 	cli.AddFlags(cmd, cli.FormatFlag(&d.format))
 	return cmd
@@ -60,16 +58,16 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 		return terminal.UsageErrorf("--apparmor is for Linux: this system has no AppArmor, and needs no profile")
 	}
 	switch {
-	case d.format == "json" && (d.apparmor || d.verbose):
-		return terminal.UsageErrorf("--format json has the checks alone, without --apparmor and --verbose")
+	case d.format == "json" && d.apparmor:
+		return terminal.UsageErrorf("--format json has the checks alone, without --apparmor")
 	case d.apparmor:
 		return printApparmorProfile(c)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	proved := confine.Prove(ctx, true, func(line string) { c.Sayf("%s", line) })
-	tried, egress := tryJail(), tryEgress()
-	all := append(jailChecks(tried), networkCheck(egress))
+	tried := tryJail()
+	all := append(jailChecks(tried), networkCheck(tryEgress()))
 	x, err := index.Read()
 	if err != nil {
 		return err
@@ -78,7 +76,7 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 	all = append(all, policyChecks(x)...)
 	all = append(all, programChecks(x)...)
 	all = append(all, pathChecks(x.Host)...)
-	selfTest := selfTestText(c, proved, d.verbose)
+	selfTest := selfTestText(c, proved)
 	if d.format == "json" {
 		printCheckReport(c, all, selfTest)
 	} else {
@@ -86,9 +84,6 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 		if selfTest != "" {
 			c.PrintText("\n" + selfTest)
 		}
-	}
-	if d.verbose {
-		c.PrintText("\n" + featuresText(egress, c.TextColumns()))
 	}
 	switch {
 	case tried.err != nil, proved.Failed != nil:
@@ -177,9 +172,8 @@ var elsewhere = strings.NewReplacer(
 
 const toReport = "all that is printed here"
 
-// selfTestText says what the self-test of a Mac found out: what failed, and with all what passed,
-// too. It is "" where there is no self-test.
-func selfTestText(c terminal.Console, t confine.SelfTest, all bool) string {
+// selfTestText says what the self-test of a Mac found out. It is "" where there is no self-test.
+func selfTestText(c terminal.Console, t confine.SelfTest) string {
 	switch {
 	case !t.Made && t.Why == "":
 		return ""
@@ -198,11 +192,6 @@ func selfTestText(c terminal.Console, t confine.SelfTest, all bool) string {
 			b.WriteString("  No server starts, and you cannot accept that.\n")
 		} else {
 			fmt.Fprintf(&b, "  Servers that need it do not start. To start one without it: %s\n", confine.WaiveFlags([]policy.Axis{f.Axis}))
-		}
-	}
-	for _, p := range t.Passed {
-		if all {
-			fmt.Fprintf(&b, "%-5s passed      %s\n", p.ID, p.What)
 		}
 	}
 	return b.String()

@@ -2,48 +2,16 @@ package commands
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
-	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
-
-// featurePurposes has the purpose of each feature: those of confine.Features.List in its order,
-// then those that doctor tries itself.
-var featurePurposes = map[string]string{
-	"landlock":           "second layer: files, signals, abstract sockets",
-	"seccomp":            "filter of system calls",
-	"seccomp_notify":     "system calls can be handed to mcp-jail",
-	"seccomp_tsync":      "one filter for all threads",
-	"userns":             "first layer: namespaces without root",
-	"mount_api":          "mounts by descriptor",
-	"fresh_proc":         "a /proc of the jail's own",
-	"ptrace_scope":       "mcp-jail may read the arguments of calls",
-	"pid_max":            "limit of processes for root",
-	"supervised_sockets": "granted hosts where there are no namespaces",
-	"cgroup":             "limits that the kernel holds",
-	"overlay":            "what the server keeps, in the HOME of each call",
-	"egress":             "granted hosts and no others",
-	"requests":           "of granted hosts: paths, methods, secrets",
-
-	"seatbelt":  "the sandbox of macOS, which decides about files, hosts and services",
-	"self_test": "shows on this machine that the system holds what a jail promises",
-}
-
-// withoutFeature says what holds all the same without an optional feature.
-var withoutFeature = map[string]string{"cgroup": "limits still hold, checked by mcp-jail"}
-
-// optionalFeatures are the features without which a jail still enforces what it claims.
-var optionalFeatures = map[string]bool{"seccomp_notify": true, "fresh_proc": true, "ptrace_scope": true, "pid_max": true, "supervised_sockets": true, "cgroup": true, "overlay": true, "egress": true, "requests": true}
 
 // A trial is what came of building a jail. Its gaps are those that the operating system has under every
 // policy, if the jail was built with these accepted.
@@ -90,7 +58,7 @@ func jailChecks(tried trial) []check {
 	default:
 		k.mark, k.text = fails, "no jail can be built, so your servers do not start: "+tried.err.Error()
 		for _, f := range confine.Probe().List() {
-			if f.Answer == confine.No && !optionalFeatures[f.Name] && !strings.Contains(k.text, f.Detail) {
+			if f.Answer == confine.No && !strings.Contains(k.text, f.Detail) {
 				k.text += "\n" + f.Name + ": " + f.Detail
 			}
 		}
@@ -117,57 +85,8 @@ func networkCheck(egress confine.Feature) check {
 	return k
 }
 
-// featuresText lists the features of this system, for --verbose.
-func featuresText(egress confine.Feature, columns int) string {
-	f := confine.Probe()
-	about := f.System() + " " + f.Arch
-	if f.OS != "windows" { // users have no numbers there
-		about += fmt.Sprintf(", user %d", os.Getuid())
-	}
-	if f.Inside != "" {
-		about += ", inside " + f.Inside
-	}
-	lines := append(f.List(), confine.NamedFeature{Name: "egress", Feature: egress}, confine.NamedFeature{Name: "requests", Feature: findTLSProgram()})
-	text := about + "\n\n" + featureTable(lines, columns)
-	for _, l := range lines {
-		if l.Answer == confine.No && l.Fix != "" {
-			text += l.Name + ": " + elsewhere.Replace(l.Fix) + "\n"
-		}
-	}
-	return text
-}
-
 // isWSL reports whether a kernel is that of WSL, whose release names Microsoft.
 func isWSL(release string) bool { return strings.Contains(strings.ToLower(release), "microsoft") }
-
-// featureTable returns a line for each feature. A detail that is too long for the line follows below it.
-func featureTable(features []confine.NamedFeature, columns int) string {
-	var table strings.Builder
-	var details []string
-	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
-	for _, f := range features {
-		mark := map[confine.Answer]string{confine.Yes: "yes", confine.No: "no", confine.Unknown: "?"}[f.Answer]
-		purpose := featurePurposes[f.Name]
-		if f.Answer != confine.Yes && optionalFeatures[f.Name] {
-			mark, purpose = "-", "optional: "+purpose
-			if holds := withoutFeature[f.Name]; holds != "" {
-				purpose = "not used (optional): " + holds
-			}
-		}
-		details = append(details, elsewhere.Replace(f.Detail))
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", mark, f.Name, purpose, details[len(details)-1])
-	}
-	w.Flush()
-	rows := strings.SplitAfter(table.String(), "\n")
-	for i, detail := range details {
-		rows[i] = strings.TrimRight(rows[i], " \n") + "\n"
-		if head, ok := strings.CutSuffix(rows[i], detail+"\n"); ok && detail != "" && utf8.RuneCountInString(rows[i])-1 > columns {
-			indent := strings.Repeat(" ", 6)
-			rows[i] = strings.TrimRight(head, " ") + "\n" + terminal.Hang(indent, indent, detail, columns) + "\n"
-		}
-	}
-	return strings.Join(rows, "")
-}
 
 // tryEgress reports whether a program can be started with a granted host. The program does not
 // connect to the host.

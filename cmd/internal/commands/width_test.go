@@ -3,11 +3,9 @@ package commands
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
@@ -53,19 +51,4 @@ func printedTo(t *testing.T, args []string, errs bool) string {
 	b, err := os.ReadFile(out.Name())
 	testkit.Must(t, err)
 	return string(b)
-}
-
-// TestLongDetail: a detail that fits stays in its row, and another follows below it.
-func TestLongDetail(t *testing.T) {
-	long := strings.TrimSpace(strings.Repeat("all connections ", 9))
-	got := featureTable([]confine.NamedFeature{{Name: "egress", Feature: confine.Feature{Detail: long}}, {Name: "overlay", Feature: confine.Feature{Detail: "no"}}}, 100)
-	rows := strings.Split(strings.TrimSuffix(got, "\n"), "\n")
-	if len(rows) != 4 || !strings.HasPrefix(rows[0], "-  egress ") || strings.Join(strings.Fields(rows[1]+rows[2]), " ") != long || !strings.HasSuffix(rows[3], "  no") {
-		t.Errorf("the table is\n%s", got)
-	}
-	for _, row := range rows {
-		if len(row) > 100 {
-			t.Errorf("too long: %s", row)
-		}
-	}
 }

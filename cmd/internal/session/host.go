@@ -27,7 +27,6 @@ func (host) Stale(path string) bool                            { return confine.
 func (h host) Source(name string) string                       { return h.t.Policy.FileOf(name) }
 func (h host) Holds(file, name string) bool                    { return HasVariable(&h.t.Host, file, name) }
 func (h host) Shared(dir string) string                        { return resolve.Shared(&h.t.Host, h.t.Policy, dir) }
-func (h host) Logins() string                                  { return FindEarlier(h.t).logins() }
 func (h host) Decide(wants ...change.Want) []change.Proposal   { return h.t.Decide(wants...) }
 func (h host) Identity(path string) (id policy.FileID, ok bool) {
 	info, err := h.t.Host.Lstat(path)

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/journal"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/eventlog"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -26,7 +26,7 @@ const maxRefused = 50
 
 // Log writes down what happens in a session. Take and End of nil write nothing.
 type Log struct {
-	journal *journal.Journal
+	events  *eventlog.Log
 	target  *Target // of the start; nil: no server is known
 	traffic confine.Traffic
 	calls   atomic.Int64
@@ -43,11 +43,11 @@ type Log struct {
 	hosts   []policy.HostTraffic // that were told
 }
 
-// NewLog returns the log of a session. report gets each line at once: see journal.Journal.
+// NewLog returns the log of a session. report gets each line at once: see eventlog.Log.
 func NewLog(report func(line []byte) bool) *Log {
-	l := &Log{journal: journal.New(), refused: map[[5]string]int{}, by: lifecycle.ByUs}
-	l.journal.Report = report
-	l.journal.Redact = func(s string) string {
+	l := &Log{events: eventlog.New(), refused: map[[5]string]int{}, by: lifecycle.ByUs}
+	l.events.Report = report
+	l.events.Redact = func(s string) string {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.redactor == nil {
@@ -64,7 +64,7 @@ func (l *Log) Take(s *lifecycle.Session, t *Target) {
 		return
 	}
 	if l.target = t; t != nil && t.Policy != nil && t.Policy.Log {
-		l.journal.Open = records.Opener(t.Host, t.Policy.KeptName())
+		l.events.Open = records.Opener(t.Host, t.Policy.KeptName())
 	}
 	if t != nil && t.Profile != nil {
 		l.hide(t.Profile.Env)
@@ -91,14 +91,14 @@ func (l *Log) hide(variables []policy.Variable) {
 }
 
 func (l *Log) begun(client, version string) {
-	e := l.journal.Always("start").Int("schema", journal.Schema)
+	e := l.events.Always("start").Int("schema", eventlog.Schema)
 	if client != "" {
-		e = e.Str("mcp_jail.client", l.journal.Text(client+" "+version))
+		e = e.Str("mcp_jail.client", l.events.Text(client+" "+version))
 	}
 	if t := l.target; t != nil && t.Policy != nil {
-		e = e.Str("mcp_jail.server", l.journal.Text(t.Policy.Server)).Str("mcp_jail.directory", l.journal.Text(t.Host.Dir))
+		e = e.Str("mcp_jail.server", l.events.Text(t.Policy.Server)).Str("mcp_jail.directory", l.events.Text(t.Host.Dir))
 		if p := t.Package.Entry(); p != nil {
-			e = e.Str("mcp_jail.package", l.journal.Text(string(p.Ecosystem)+":"+p.Name+"@"+p.Version))
+			e = e.Str("mcp_jail.package", l.events.Text(string(p.Ecosystem)+":"+p.Name+"@"+p.Version))
 		}
 		var waived []string
 		for _, word := range policy.OrderWaivers(t.Policy.Waive) {
@@ -114,11 +114,11 @@ func (l *Log) begun(client, version string) {
 }
 
 func (l *Log) restarted(t *Target) {
-	l.journal.Event("restarted").Str("mcp_jail.policy", t.digest()).Send()
+	l.events.Event("restarted").Str("mcp_jail.policy", t.digest()).Send()
 }
 
 func (l *Log) granted(by string, words []string) {
-	l.journal.Granted(by, false, words, false)
+	l.events.Granted(by, false, words, false)
 }
 
 // LogGrant writes down what a command grants, or takes back, outside of a session.
@@ -126,7 +126,7 @@ func LogGrant(c terminal.Console, host hostfs.Host, p *policy.Policy, by string,
 	if !p.Log {
 		return
 	}
-	j := journal.New()
+	j := eventlog.New()
 	j.Open = records.Opener(host, p.KeptName())
 	j.Granted(by, taken, rules, c.InputIsTerminal())
 	if err := j.Flush(); err != nil {
@@ -135,15 +135,15 @@ func LogGrant(c terminal.Console, host hostfs.Host, p *policy.Policy, by string,
 }
 
 func (l *Log) called(c *mcpproxy.Call, response *mcpproxy.Envelope) {
-	e := l.journal.Event("call").Int64("n", l.calls.Add(1))
+	e := l.events.Event("call").Int64("n", l.calls.Add(1))
 	if e == nil {
 		return
 	}
 	e = e.Str("mcp.method.name", string(c.Method))
 	if len(c.Tool) > 0 {
-		e = e.Str("gen_ai.operation.name", "execute_tool").Str("gen_ai.tool.name", l.journal.Text(string(c.Tool)))
+		e = e.Str("gen_ai.operation.name", "execute_tool").Str("gen_ai.tool.name", l.events.Text(string(c.Tool)))
 	}
-	e = e.Str("jsonrpc.request.id", l.journal.Text(string(c.ID))).Int64("duration_ms", time.Since(c.Start).Milliseconds()).Int64("bytes_in", c.Size)
+	e = e.Str("jsonrpc.request.id", l.events.Text(string(c.ID))).Int64("duration_ms", time.Since(c.Start).Milliseconds()).Int64("bytes_in", c.Size)
 	if response != nil {
 		e = e.Int64("bytes_out", response.Self.End-response.Self.Start)
 	}
@@ -153,7 +153,7 @@ func (l *Log) called(c *mcpproxy.Call, response *mcpproxy.Envelope) {
 	case response == nil:
 		e = e.Str("error.type", "mcp_jail") // which has answered
 	case response.Error.Present():
-		code := l.journal.Text(string(response.Code))
+		code := l.events.Text(string(response.Code))
 		e = e.Str("error.type", code).Str("rpc.response.status_code", code)
 	case response.IsError:
 		e = e.Str("error.type", "tool_error")
@@ -164,10 +164,10 @@ func (l *Log) called(c *mcpproxy.Call, response *mcpproxy.Envelope) {
 // changed gets what undo knows of the session's changes, and whether that is all of them.
 func (l *Log) changed(events []undo.Event, whole bool) {
 	if !whole {
-		l.journal.Omit(1) // undo does not know how many there are
+		l.events.Omit(1) // undo does not know how many there are
 	}
 	for _, c := range events {
-		l.journal.Event("changed").Str("operation", string(c.Operation)).Str("path", l.journal.Text(c.Path)).Send()
+		l.events.Event("changed").Str("operation", string(c.Operation)).Str("path", l.events.Text(c.Path)).Send()
 	}
 }
 
@@ -180,9 +180,9 @@ func (l *Log) tell(end bool) {
 			continue
 		}
 		l.refused[key] = count
-		e := l.journal.Event("refused").Str("axis", string(d.Axis)).Str("operation", d.Operation).Str("target", l.journal.Text(d.Target)).Str("reason", string(d.Reason)).Int("count", count)
+		e := l.events.Event("refused").Str("axis", string(d.Axis)).Str("operation", d.Operation).Str("target", l.events.Text(d.Target)).Str("reason", string(d.Reason)).Int("count", count)
 		if d.Tool != "" {
-			e = e.Str("gen_ai.tool.name", l.journal.Text(d.Tool))
+			e = e.Str("gen_ai.tool.name", l.events.Text(d.Tool))
 		}
 		e.Send()
 	}
@@ -194,9 +194,9 @@ func (l *Log) tell(end bool) {
 			l.hosts = append(l.hosts, h)
 		}
 		l.hosts[i] = h
-		l.journal.Event("host").Str("server.address", l.journal.Text(h.Host)).Int("server.port", h.Port).Int("connections", h.Connections).Int64("sent", h.Sent).Int64("received", h.Received).Send()
+		l.events.Event("host").Str("server.address", l.events.Text(h.Host)).Int("server.port", h.Port).Int("connections", h.Connections).Int64("sent", h.Sent).Int64("received", h.Received).Send()
 	}
-	if err := l.journal.Flush(); l.err == nil {
+	if err := l.events.Flush(); l.err == nil {
 		l.err = err
 	}
 }
@@ -211,7 +211,7 @@ func (l *Log) End(exit confine.Exit, err error) {
 	if l == nil {
 		return
 	}
-	e := l.journal.Always("end").Str("by", l.by).Int("exit", exit.Code).Int64("calls", l.calls.Load()).Int("omitted", l.journal.Omitted())
+	e := l.events.Always("end").Str("by", l.by).Int("exit", exit.Code).Int64("calls", l.calls.Load()).Int("omitted", l.events.Omitted())
 	var gaps *confine.GapError
 	switch {
 	case errors.As(err, &gaps):
@@ -231,5 +231,5 @@ func (l *Log) End(exit confine.Exit, err error) {
 		e = e.Str("error", "start")
 	}
 	e.Send()
-	_ = l.journal.Flush() // what is lost was told
+	_ = l.events.Flush() // what is lost was told
 }

@@ -25,10 +25,10 @@ func TestLogOfLostUndo(t *testing.T) {
 		l := NewLog(nil)
 		k.failed = row.failed
 		k.changes(l)
-		testkit.Equal(t, "omitted", l.journal.Omitted(), row.want)
+		testkit.Equal(t, "omitted", l.events.Omitted(), row.want)
 	}
 	testkit.Must(t, os.RemoveAll(filepath.Join(k.writer.Dir, "journal")))
 	l := NewLog(nil)
 	k.changes(l)
-	testkit.Equal(t, "omitted without its journal", l.journal.Omitted(), 1)
+	testkit.Equal(t, "omitted without its journal", l.events.Omitted(), 1)
 }

@@ -78,7 +78,7 @@ func (t *Target) dataVariable() []string {
 	if _, granted := policy.MatchEnv(t.Policy.Env, name); name == "" || value != "" && granted {
 		return nil
 	}
-	return []string{name + "=" + filepath.Join(t.home().path(), file)}
+	return []string{name + "=" + filepath.Join(t.homePath(), file)}
 }
 
 // warnElsewhere warns of a command that has another process start the server: it is no child of mcp-jail.
@@ -115,7 +115,7 @@ func launcherDir(t *Target) string {
 	case t.Policy.ID == "" || t.Policy.StartIn == "" || t.Policy.StartIn == policy.StartInWorkspace:
 		return t.workspaceDir()
 	case t.Policy.StartIn == policy.StartInHome:
-		return t.home().path()
+		return t.homePath()
 	}
 	return expand(t.Policy.StartIn, t.Host)
 }

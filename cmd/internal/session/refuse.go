@@ -53,8 +53,8 @@ func RefuseInto(c terminal.Console, t *Target, name string, err error, log *Log)
 // plan. It changes nothing.
 func (t *Target) Check(ctx context.Context, plan *confine.Plan) error {
 	_, err := t.programs(t.Profile)
-	if h := t.home(); err == nil {
-		err = h.refuse(unmade(filepath.Dir(h.path())))
+	if err == nil {
+		err = t.refuseHome(unmade(filepath.Dir(t.homePath())))
 	}
 	if err == nil {
 		err = confine.CheckStart(plan)

@@ -11,7 +11,7 @@
 //   - A [Package] is what npx, uvx or the like would fetch for the server. [Package.Install] has
 //     mcp-jail-cli install it, and waits.
 //   - [LoadConfig] lays the preset that a server names below the server's table.
-//   - earlier.go has the server's private HOME, writers.go where other servers may write and what they are started from,
+//   - home.go has the server's private HOME, writers.go where other servers may write and what they are started from,
 //     program.go the programs that a start may take, keeping.go the files that the server changes.
 //   - [Refuse] and [Misuse] answer the client if there is no session.
 //

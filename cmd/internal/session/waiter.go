@@ -191,12 +191,11 @@ func (w *waiter) notify() {
 
 // Message is one line of JSON that the companion prints while it installs for a session.
 type Message struct {
-	Step     string `json:"step,omitempty"`
-	Files    int    `json:"files,omitempty"`
-	Bytes    int64  `json:"bytes,omitempty"`
-	Ready    string `json:"ready,omitempty"`    // name and version
-	Packages int    `json:"packages,omitempty"` // with Ready: it and what it needs
-	Error    string `json:"error,omitempty"`
+	Step  string `json:"step,omitempty"`
+	Files int    `json:"files,omitempty"`
+	Bytes int64  `json:"bytes,omitempty"`
+	Ready string `json:"ready,omitempty"` // name and version
+	Error string `json:"error,omitempty"`
 
 	Waived []string          `json:"waived,omitempty"` // lines about gaps of the jail that fetches, and about what it does not use
 	Gaps   *confine.GapError `json:"gaps,omitempty"`   // with Error: those that are not waived

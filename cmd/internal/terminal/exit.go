@@ -3,7 +3,6 @@ package terminal
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -82,7 +81,6 @@ func (s ReportedStatus) Error() string { return fmt.Sprintf("exit status %d", in
 
 // InterruptedError is the end of a command by a signal.
 type InterruptedError struct {
-	Signal os.Signal
 	Undone string // what did not happen
 }
 

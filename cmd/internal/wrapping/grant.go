@@ -61,7 +61,6 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 			g.Notes = append(g.Notes, note)
 		}
 		g.addShown(server, c, s, host, args, fromFile, dir)
-		g.noteEarlier(s, host)
 	}
 	g.noteHidden(s, args, dir, host)
 	if word := slices.IndexFunc(args, func(a string) bool { return a == "~" || strings.HasPrefix(a, "~/") }); word >= 0 && !c.Tilde {
@@ -239,20 +238,6 @@ func (g *Grant) noteHidden(s Entry, args []string, dir string, host clients.Host
 		name := filepath.Join(dir, word)
 		if _, err := os.Stat(name); err == nil && dir != "" && !filepath.IsAbs(word) && meaning.Sensitive(name, host) != "" {
 			g.Notes = append(g.Notes, word+" is a sensitive file, and hidden. If the server is to read it:  "+show.Spelled([]string{"mcp-jail", "grant", s.Server, "--read", name}))
-		}
-	}
-}
-
-// noteEarlier says that the server has a login without a jail, where mcp-jail knows the place: wrap copies it.
-func (g *Grant) noteEarlier(s Entry, host clients.Host) {
-	p, ok := presets.ForLine(s.Argv())
-	if !ok {
-		return
-	}
-	for _, pattern := range p.LoginFiles(s.asPreset(p, host)) {
-		if found := hostfs.Glob(host.Home)("~/" + pattern); len(found) > 0 {
-			g.Remarks = append(g.Remarks, "its login is copied there")
-			return
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (i *Interceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if no == nil && c.untrusted != nil {
 		no = &refusal{http.StatusBadGateway, "", "the certificate of the host cannot be verified: " + c.untrusted.Error()}
 	}
-	p := &requestState{rule: rule, body: requestBody{length: r.ContentLength, done: make(chan struct{}), trailer: r.Trailer, announced: maps.Clone(r.Trailer)}}
+	p := &requestState{body: requestBody{length: r.ContentLength, done: make(chan struct{}), trailer: r.Trailer, announced: maps.Clone(r.Trailer)}}
 	if c.target.TLS {
 		p.secrets = rule.Secrets
 	}
@@ -62,7 +62,6 @@ func (i *Interceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // requestState is the state of a request that is being forwarded.
 type requestState struct {
-	rule    policy.NetRule
 	secrets []policy.Secret         // whose placeholders are replaced
 	leak    atomic.Pointer[refusal] // of its body
 	body    requestBody

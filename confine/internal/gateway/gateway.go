@@ -67,8 +67,7 @@ func findTLS(p *policy.Profile) (program string, err error) {
 // Interceptor is the process mcp-jail-tls of one jail.
 type Interceptor struct {
 	*tlsworker.Worker
-	Secrets map[string]string // the values that the process got, by variable
-	End     func()            // calls Close, once
+	End func() // calls Close, once
 }
 
 // Close closes the gateway of a jail that has ended, and then its interceptor. Either may be nil.
@@ -161,7 +160,7 @@ func StartTLS(ctx context.Context, plan *planpkg.Plan, s *spec.Spec, run Runner,
 			f.Content = authorities(p, program.CA(), nil, []string{planpkg.NodeAuthorities})
 		}
 	}
-	return &Interceptor{program, secrets, sync.OnceFunc(program.Close)}, nil
+	return &Interceptor{program, sync.OnceFunc(program.Close)}, nil
 }
 
 // CheckTLS returns the error of StartTLS about a secret. It starts nothing: what a command of the user's prints is not

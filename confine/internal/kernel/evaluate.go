@@ -58,9 +58,8 @@ type Features struct {
 	Inside string `json:"inside,omitempty"` // the sandbox around this process, if it is known; only for reports
 
 	// LandlockABI is the ABI to use, or 0. Landlock names the kernel's own.
-	LandlockABI    int     `json:"landlock_abi"`
-	LandlockErrata uint32  `json:"landlock_errata"`
-	Landlock       Feature `json:"landlock"`
+	LandlockABI int     `json:"landlock_abi"`
+	Landlock    Feature `json:"landlock"`
 
 	Seccomp       Feature `json:"seccomp"`        // filters that return an errno, on a known architecture
 	SeccompNotify Feature `json:"seccomp_notify"` // user notification that signals do not interrupt

@@ -37,7 +37,7 @@ func Probe() Features {
 // It leaves user namespaces out, because the start tries them.
 func probeForStart() Features {
 	f := Features{OS: runtime.GOOS, Arch: runtime.GOARCH, Kernel: kernelRelease()}
-	f.LandlockErrata, f.LandlockABI, f.Landlock = probeLandlock()
+	f.LandlockABI, f.Landlock = probeLandlock()
 	f.Seccomp = probeSeccomp()
 	f.SeccompNotify = seccompNotifyFeature()
 	f.PtraceScope = ptraceScopeFeature(sys.Sysctl("kernel/yama/ptrace_scope")) // "" without Yama
@@ -111,22 +111,23 @@ func kernelRelease() string {
 	return unix.ByteSliceToString(u.Release[:])
 }
 
-func probeLandlock() (errata uint32, effective int, f Feature) {
+func probeLandlock() (effective int, f Feature) {
 	abi, err := ll.LandlockGetABIVersion()
 	switch {
 	case errors.Is(err, unix.ENOSYS):
-		return 0, 0, underFilter(seccompMode(), Unavailable("this kernel is built without Landlock", "use Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK"))
+		return 0, underFilter(seccompMode(), Unavailable("this kernel is built without Landlock", "use Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK"))
 	case errors.Is(err, unix.EOPNOTSUPP):
-		return 0, 0, Unavailable("Landlock is not enabled at boot", "add landlock to the kernel's lsm= list")
+		return 0, Unavailable("Landlock is not enabled at boot", "add landlock to the kernel's lsm= list")
 	case errors.Is(err, unix.EPERM):
-		return 0, 0, Unavailable("a seccomp filter around this process refuses Landlock", "use a container runtime whose profile knows Landlock (2022 or newer)")
+		return 0, Unavailable("a seccomp filter around this process refuses Landlock", "use a container runtime whose profile knows Landlock (2022 or newer)")
 	case err != nil:
-		return 0, 0, Undetermined("the kernel answers " + err.Error())
+		return 0, Undetermined("the kernel answers " + err.Error())
 	}
+	errata := uint32(0)
 	if fixed, err := ll.LandlockGetErrata(); err == nil { // an older kernel answers EINVAL
 		errata = uint32(fixed)
 	}
-	return errata, landlock.EffectiveABI(abi, errata), landlockFeature(abi, errata)
+	return landlock.EffectiveABI(abi, errata), landlockFeature(abi, errata)
 }
 
 func probeSeccomp() Feature {

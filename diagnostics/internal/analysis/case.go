@@ -34,9 +34,6 @@ type Finding struct {
 	Chosen bool // others choose what Object is, also where the jail has recorded it
 	// Besides means that this finding and the one before it help only together.
 	Besides bool
-	// AboutPolicy means that Note concerns the policy or the session, and is shown even
-	// though the server has responded.
-	AboutPolicy bool
 }
 
 // NewCase returns the case of evidence. It sets the evidence's Redactor and Host, if they are nil.

@@ -48,7 +48,7 @@ func namedInHome(c *Case, path, user string, n words.Name) Finding {
 	if moved := filepath.Join(c.Evidence.StartDir, rel); c.Evidence.StartDir != "" && c.Profile.Dir != c.Evidence.StartDir && c.Exists(real) != Present && c.Exists(moved) == Present {
 		return Finding{
 			Note: c.Quote(rel) + " is relative, and the server starts in its own HOME, and not where " + c.Quote(moved) + " is",
-			Fix:  "write its absolute path: '" + show.Line(c.Evidence.Redactor.Redact(moved)) + "'", AboutPolicy: true,
+			Fix:  "write its absolute path: '" + show.Line(c.Evidence.Redactor.Redact(moved)) + "'",
 			Hint: diagnostics.Hint{Attribution: diagnostics.Likely, Explain: diagnostics.PagePathArg},
 		}
 	}

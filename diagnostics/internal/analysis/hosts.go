@@ -172,7 +172,7 @@ func NamedHost(c *Case, n words.Name) Finding {
 			return Finding{
 				Note: c.Name(target) + " is granted, but the program connects by itself, and on macOS hosts are reached by the session's proxy only",
 				Fix:  "no rule changes this: have it use the proxy in HTTPS_PROXY, or in ALL_PROXY by SOCKS5",
-				Hint: diagnostics.Hint{Explain: diagnostics.PageNetProxy}, AboutPolicy: true,
+				Hint: diagnostics.Hint{Explain: diagnostics.PageNetProxy},
 			}
 		}
 		return Finding{}
@@ -273,7 +273,7 @@ func Unreached(c *Case, lines []string) (f Finding, ok bool) {
 	return Finding{
 		Note: target + " is allowed, and this machine could not " + verb + ": " + show.Line(c.Evidence.Redactor.Redact(found.Answer)),
 		Fix:  "no rule changes this: see whether this machine reaches " + target + " without mcp-jail",
-		Hint: diagnostics.Hint{Explain: diagnostics.PageNetUnreachable}, AboutPolicy: true,
+		Hint: diagnostics.Hint{Explain: diagnostics.PageNetUnreachable},
 	}, true
 }
 
@@ -400,7 +400,7 @@ func elsewhere(port int) Finding {
 	return Finding{
 		Note: "port " + strconv.Itoa(port) + " leads to the other session of this server, which has it",
 		Fix:  "if that session waits for a login, finish it there. Or end that session, and restart this one",
-		Hint: diagnostics.Hint{Attribution: diagnostics.Likely, Explain: diagnostics.PageInbound}, AboutPolicy: true,
+		Hint: diagnostics.Hint{Attribution: diagnostics.Likely, Explain: diagnostics.PageInbound},
 	}
 }
 
@@ -436,14 +436,6 @@ func noPort(c *Case, sure diagnostics.Attribution, port int, cause string) Findi
 	if port >= randomPorts && !isWritten(c, port) {
 		f.Fix = "if the server takes another port at each start, give it a fixed one first, as its documentation says"
 	}
-	return withLogins(c, f)
-}
-
-// withLogins adds where the server's logins of before are.
-func withLogins(c *Case, f Finding) Finding {
-	if dir := c.Evidence.Host.Logins(); dir != "" {
-		f.Fix = diagnostics.Joined(f.Fix, "its logins of before are in your "+show.Line(dir)+": `mcp-jail wrap` copies them to its own HOME")
-	}
 	return f
 }
 
@@ -454,9 +446,9 @@ func isWritten(c *Case, port int) bool {
 
 // loginPending is about a port that leads in: only the login is missing.
 func loginPending(c *Case, port int) Finding {
-	return withLogins(c, Finding{
+	return Finding{
 		Note: "the server waits for a login in the browser, whose port " + strconv.Itoa(port) + " leads in",
 		Fix:  "open the URL that the server printed in a browser of this machine, and log in",
-		Hint: diagnostics.Hint{Attribution: diagnostics.Likely, Explain: diagnostics.PageInbound}, AboutPolicy: true,
-	})
+		Hint: diagnostics.Hint{Attribution: diagnostics.Likely, Explain: diagnostics.PageInbound},
+	}
 }

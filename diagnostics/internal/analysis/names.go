@@ -20,15 +20,15 @@ func NamedVariable(c *Case, name string) Finding {
 		return AttributeVariable(c, diagnostics.Likely, name, c.Who()+" does not get the variable "+name)
 	case slices.Contains(c.Evidence.Unset, name) && c.Evidence.Host.Source(name) != "":
 		return Finding{
-			Note:        "the variable " + name + " is granted from " + c.Show(c.Evidence.Host.Source(name)) + ", which does not set it",
-			Fix:         "set " + name + " in that file, and restart the server",
-			AboutPolicy: true, Hint: diagnostics.Hint{Explain: diagnostics.PageEnv},
+			Note: "the variable " + name + " is granted from " + c.Show(c.Evidence.Host.Source(name)) + ", which does not set it",
+			Fix:  "set " + name + " in that file, and restart the server",
+			Hint: diagnostics.Hint{Explain: diagnostics.PageEnv},
 		}
 	case slices.Contains(c.Evidence.Unset, name):
 		return Finding{
-			Note:        "the variable " + name + " is granted but not set where mcp-jail was started",
-			Fix:         "set " + name + " in the client's configuration of this server",
-			AboutPolicy: true, Hint: diagnostics.Hint{Explain: diagnostics.PageEnv},
+			Note: "the variable " + name + " is granted but not set where mcp-jail was started",
+			Fix:  "set " + name + " in the client's configuration of this server",
+			Hint: diagnostics.Hint{Explain: diagnostics.PageEnv},
 		}
 	}
 	for _, e := range c.Profile.Entries {

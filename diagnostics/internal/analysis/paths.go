@@ -25,7 +25,7 @@ func NamedPath(c *Case, n words.Name) Finding {
 	if given := tildeArgument(c, n.Text); given != "" {
 		return Finding{
 			Note: "no program replaces a ~ in an argument: the server gets " + c.Quote(given) + " as it is written",
-			Fix:  "write '" + show.Line(c.Evidence.Redactor.Redact(path)) + "'", AboutPolicy: true,
+			Fix:  "write '" + show.Line(c.Evidence.Redactor.Redact(path)) + "'",
 			Hint: diagnostics.Hint{Attribution: diagnostics.Likely, Explain: diagnostics.PagePathArg},
 		}
 	}

@@ -84,8 +84,8 @@ func Interruptible(undone string) (_ context.Context, stop func()) {
 	ctx, end := context.WithCancelCause(context.Background())
 	go func() {
 		select {
-		case s := <-interrupted:
-			end(&terminal.InterruptedError{Signal: s, Undone: undone})
+		case <-interrupted:
+			end(&terminal.InterruptedError{Undone: undone})
 		case <-ctx.Done():
 		}
 	}()

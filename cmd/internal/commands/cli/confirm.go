@@ -20,7 +20,7 @@ func Confirm(ctx context.Context, c terminal.Console, question string) error {
 	if err := canAsk(c); err != nil {
 		return err
 	}
-	answer, _, err := ask(ctx, c, question, "[y/N]", unchanged)
+	answer, err := ask(ctx, c, question, "[y/N]", unchanged)
 	if err == nil && !isYes(answer) {
 		return &terminal.DeclinedError{}
 	}
@@ -40,34 +40,26 @@ func AskKey(c terminal.Console, question, keys string) (string, error) {
 	if err := canAsk(c); err != nil {
 		return "", err
 	}
-	answer, _, err := ask(context.Background(), c, question, keys, unchanged)
-	return answer, err
+	return ask(context.Background(), c, question, keys, unchanged)
 }
 
 // AskYes asks a question and reports whether the answer is yes. A signal ends the question with an error
 // that says what has not happened.
 func AskYes(c terminal.Console, question, undone string) (bool, error) {
-	answer, _, err := ask(context.Background(), c, question, "[y/N]", undone)
+	answer, err := ask(context.Background(), c, question, "[y/N]", undone)
 	return isYes(answer), err
-}
-
-// AskNo is AskYes for a question where the answer is yes if the user just types Enter. The end of the
-// input is no answer.
-func AskNo(c terminal.Console, question, undone string) (bool, error) {
-	answer, entered, err := ask(context.Background(), c, question, "[Y/n]", undone)
-	return isYes(answer) || answer == "" && entered, err
 }
 
 func isYes(answer string) bool { return answer == "y" || answer == "yes" }
 
-// ask returns the line that the user types, and whether it was ended by Enter.
-func ask(ctx context.Context, c terminal.Console, question, keys, undone string) (answer string, entered bool, err error) {
+// ask returns the line that the user types.
+func ask(ctx context.Context, c terminal.Console, question, keys, undone string) (answer string, err error) {
 	line, err := waitFor(ctx, c, undone, func() (string, error) {
 		c.Ask(question, keys)
 		line, _ := bufio.NewReader(io.LimitReader(c.Input(), 100)).ReadString('\n')
 		return line, nil
 	})
-	return strings.ToLower(strings.TrimSpace(line)), strings.HasSuffix(line, "\n"), err
+	return strings.ToLower(strings.TrimSpace(line)), err
 }
 
 // AskText returns the text that the user types after a question. If hidden is set, it is not shown.
@@ -97,9 +89,9 @@ func waitFor(ctx context.Context, c terminal.Console, undone string, read func()
 	case <-ctx.Done():
 		c.Notef("")
 		return "", ctx.Err()
-	case s := <-interrupted:
+	case <-interrupted:
 		c.Notef("")
-		return "", &terminal.InterruptedError{Signal: s, Undone: undone}
+		return "", &terminal.InterruptedError{Undone: undone}
 	case a := <-answers:
 		return a.text, a.err
 	}

@@ -25,7 +25,6 @@ func TestInterruptedQuestions(t *testing.T) {
 		"nothing was changed":   func(c terminal.Console) error { return Confirm(context.Background(), c, "sure?") },
 		"nothing was changed  ": func(c terminal.Console) error { _, err := AskKey(c, "sure?", "y: yes"); return err },
 		"x is not trusted":      func(c terminal.Console) error { _, err := AskYes(c, "sure?", "x is not trusted"); return err },
-		"nothing was changed ":  func(c terminal.Console) error { _, err := AskNo(c, "sure?", "nothing was changed"); return err },
 		"no server was started": func(c terminal.Console) error { _, err := AskText(c, "sure?", true); return err },
 	} {
 		t.Run(name, func(t *testing.T) {

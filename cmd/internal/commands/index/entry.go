@@ -202,23 +202,6 @@ func (e *Entry) CheckLog() error {
 	return nil
 }
 
-// Earlier returns what the server of an entry of the user's own kept before, without a jail.
-func (e *Entry) Earlier() (earlier session.Earlier, err error) {
-	if e.err != nil || e.flags == nil || e.flags.ID == "" || e.File.IsProject() {
-		return earlier, nil // status says what is wrong, and nothing of the user's is for another line
-	}
-	restore, _, err := e.UseEnv(false)
-	defer restore()
-	if err != nil {
-		return earlier, err
-	}
-	t, err := session.LoadWith(config.LoadOptions{Servers: e.servers}, e.flags.ConfigFlags, e.flags.PolicyFlags, "", "", cmdline.Server{Given: true, Argv: e.line.Argv})
-	if err != nil {
-		return earlier, fmt.Errorf("%s: %w", e.Place(), err)
-	}
-	return session.FindEarlier(t), nil
-}
-
 // InPath returns what PATH has for a start of the server by its client, as far as the entry says: see
 // policy.Profile.InPath.
 func (e *Entry) InPath() map[string]string {

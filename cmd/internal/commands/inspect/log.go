@@ -15,7 +15,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/journal"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/eventlog"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -128,7 +128,7 @@ func (l *logCmd) Run(c terminal.Console) error {
 		for _, t := range all {
 			c.PrintText(t.page(x.Host.Home) + "\n")
 		}
-		c.PrintText("All of it: " + show.Line(cli.ShortPath(filepath.Join(records.Path(x.Host, all[0].of.Kept.Name), journal.File), x.Host.Home)) + "\n")
+		c.PrintText("All of it: " + show.Line(cli.ShortPath(filepath.Join(records.Path(x.Host, all[0].of.Kept.Name), eventlog.File), x.Host.Home)) + "\n")
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ func read(x *index.Index, s *index.Server) (all []logSession, broken int, err er
 		return nil, 0, err
 	}
 	defer d.Close()
-	lines, err := journal.Read(d.Dir)
+	lines, err := eventlog.Read(d.Dir)
 	all, broken = sessions(s, lines, d.Running())
 	return all, broken, err
 }

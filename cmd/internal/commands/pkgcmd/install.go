@@ -112,13 +112,13 @@ func (i *installCmd) Run(c terminal.Console) error {
 	select {
 	case err = <-status:
 		return err
-	case s := <-interrupted:
+	case <-interrupted:
 		signal.Stop(interrupted) // the second one ends the program at once
 		cancel()
 		// What was begun must be put away before this process ends.
 		<-status
 		if !i.forSession && !i.forWrap {
-			return &terminal.InterruptedError{Signal: s, Undone: "what was downloaded is kept. The same command goes on with it"}
+			return &terminal.InterruptedError{Undone: "what was downloaded is kept. The same command goes on with it"}
 		}
 		return terminal.ReportedStatus(terminal.Failure)
 	}
@@ -360,7 +360,7 @@ func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host 
 		}
 		var r *install.Result
 		if r, err = in.Install(ctx, &line); err == nil {
-			say(session.Message{Ready: r.Entry.Name + " " + r.Entry.Version, Packages: packageCount(r.Entry), Bytes: treeSize(host, r.Entry)})
+			say(session.Message{Ready: r.Entry.Name + " " + r.Entry.Version, Bytes: treeSize(host, r.Entry)})
 			return nil
 		}
 	}

@@ -328,12 +328,6 @@ func allowed(line *runline.Line) string {
 	return ""
 }
 
-// packageCount returns how many packages an installed tree has.
-func packageCount(e *store.Entry) int {
-	list, _ := e.List()
-	return len(list)
-}
-
 // treeSize returns the bytes of an installed tree, 0 if it cannot be found.
 func treeSize(host hostfs.Host, e *store.Entry) int64 {
 	trees, _ := session.PackageStore(host).Trees()

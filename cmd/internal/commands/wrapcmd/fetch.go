@@ -56,11 +56,11 @@ func fetch(c terminal.Console, packages []*missingPackage) error {
 			return terminal.ReportedStatus(terminal.Failure)
 		}
 		return nil
-	case s := <-interrupted:
+	case <-interrupted:
 		signal.Stop(interrupted) // the second one ends the program at once
 		in.Close()
 		<-ended
-		return &terminal.InterruptedError{Signal: s, Undone: "your servers are wrapped, but not all of their packages are downloaded yet. To go on:\n  mcp-jail wrap"}
+		return &terminal.InterruptedError{Undone: "your servers are wrapped, but not all of their packages are downloaded yet. To go on:\n  mcp-jail wrap"}
 	}
 }
 

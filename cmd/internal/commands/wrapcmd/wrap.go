@@ -21,7 +21,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
-	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -132,7 +131,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	return cmp.Or(w.change(c, s, host, program, files, fetches), broken)
 }
 
-// change writes the files, copies what servers kept before, and downloads packages.
+// change writes the files, and downloads packages.
 func (w *wrapCmd) change(c terminal.Console, s *screen, host hostfs.Host, program index.Program, files []*wrapping.File, fetches []*missingPackage) error {
 	written, err := w.write(c, host, program, s.changes)
 	if err != nil && len(written) == 0 {
@@ -149,7 +148,7 @@ func (w *wrapCmd) change(c terminal.Console, s *screen, host hostfs.Host, progra
 		x.NoteStarted()
 	}
 	if err = errors.Join(err, failed); failed == nil {
-		err = errors.Join(err, w.copyEarlier(c, x, !s.isEmpty()), w.notePrograms(c, x))
+		err = errors.Join(err, w.notePrograms(c, x))
 	}
 	if interrupted := (*terminal.InterruptedError)(nil); errors.As(err, &interrupted) {
 		return err
@@ -347,47 +346,4 @@ func leaveRefused(files []*wrapping.File, sel wrapping.Selection, host hostfs.Ho
 			}
 		}
 	}
-}
-
-// copyEarlier copies what wrapped servers of the user's own kept without a jail into their own HOMEs, as far as those lack
-// it. If the user has not agreed already, it asks. Without a terminal it then copies nothing.
-func (w *wrapCmd) copyEarlier(c terminal.Console, x *index.Index, agreed bool) error {
-	var found []session.Earlier
-	var failed []error
-	for _, server := range x.Servers {
-		s, err := server.JailedEntry("")
-		if err != nil || !w.Has(s.Server) {
-			continue
-		}
-		e, err := s.Earlier()
-		if failed = append(failed, err); err != nil || len(e.Files())+len(e.Left) == 0 {
-			continue
-		}
-		for _, f := range e.Files() {
-			c.PrintText(fmt.Sprintf("%s has %s (%s) from before, and its own HOME has not.\n", show.Name(server.Name), show.Line("~/"+f.Path), cli.SizeText(int64(len(f.Text)))))
-		}
-		for _, why := range e.Left {
-			c.PrintText(fmt.Sprintf("For %s this is not copied: %s.\n", show.Name(server.Name), show.Line(why)))
-		}
-		if len(e.Files()) > 0 {
-			found = append(found, e)
-		}
-	}
-	if found == nil || !agreed && !w.yes && !c.Asks() {
-		return errors.Join(failed...)
-	}
-	if !agreed && !w.yes {
-		yes, err := cli.AskNo(c, "Copy it there? Yours stays as it is.", "nothing was copied. Your servers are wrapped")
-		if err != nil || !yes {
-			return errors.Join(append(failed, err)...)
-		}
-	}
-	for _, e := range found {
-		told, err := e.Copy()
-		for _, line := range told {
-			c.Printf("%s\n", show.Line(line))
-		}
-		failed = append(failed, err)
-	}
-	return errors.Join(failed...)
 }

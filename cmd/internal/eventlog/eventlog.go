@@ -1,6 +1,6 @@
-// Package journal writes and reads what a server did: a file of JSON lines beside its state, which the server cannot see.
+// Package eventlog writes and reads what a server did: a file of JSON lines beside its state, which the server cannot see.
 //
-//   - [New] returns the Journal of one session, or of one command that grants something. [Journal.Event] begins a line.
+//   - [New] returns the Log of one session, or of one command that grants something. [Log.Event] begins a line.
 //   - [Read] returns the lines of a server.
 //
 // The names of members are those of OpenTelemetry's conventions for MCP where these have one. A reader ignores members
@@ -17,7 +17,7 @@
 //   - The user, and every program that runs as the user, can change and remove the files.
 //   - A text has no value of a secret variable, in the forms of package leak. The labels of a host's name can carry a
 //     secret in pieces.
-package journal
+package eventlog
 
 import (
 	"bytes"
@@ -58,8 +58,8 @@ const (
 	perSecond = 10
 )
 
-// Journal is that of one session. All methods but Flush are safe for concurrent use.
-type Journal struct {
+// Log is that of one session. All methods but Flush are safe for concurrent use.
+type Log struct {
 	// Open opens the directory of the server's files. nil writes no file.
 	Open func() (*private.Dir, error)
 	// Report gets each line at once, and returns false if it cannot be taken. It may be nil.
@@ -76,93 +76,93 @@ type Journal struct {
 	lines []byte // to be written
 }
 
-// New returns a Journal that writes nowhere yet.
-func New() *Journal {
-	j := &Journal{session: strings.ToLower(rand.Text()), tokens: rate.NewLimiter(perSecond, burst)}
-	j.log = zerolog.New(writer{j})
-	return j
+// New returns a Log that writes nowhere yet.
+func New() *Log {
+	l := &Log{session: strings.ToLower(rand.Text()), tokens: rate.NewLimiter(perSecond, burst)}
+	l.log = zerolog.New(writer{l})
+	return l
 }
 
 // Event begins a line; Send of it ends it. It returns nil, of which all methods do nothing, if there are too many.
-func (j *Journal) Event(name string) *zerolog.Event {
-	if !j.tokens.Allow() {
-		j.Omit(1)
+func (l *Log) Event(name string) *zerolog.Event {
+	if !l.tokens.Allow() {
+		l.Omit(1)
 		return nil
 	}
-	return j.Always(name)
+	return l.Always(name)
 }
 
 // Always is Event for a line that is never one too many.
-func (j *Journal) Always(name string) *zerolog.Event {
-	if j.Open == nil && j.Report == nil {
+func (l *Log) Always(name string) *zerolog.Event {
+	if l.Open == nil && l.Report == nil {
 		return nil
 	}
-	return j.log.Log().Str("time", time.Now().UTC().Format("2006-01-02T15:04:05.000Z")).Str("event", name).Str("mcp.session.id", j.session)
+	return l.log.Log().Str("time", time.Now().UTC().Format("2006-01-02T15:04:05.000Z")).Str("event", name).Str("mcp.session.id", l.session)
 }
 
 // Text returns a text of others as a line may have it.
-func (j *Journal) Text(s string) string {
-	if j.Redact != nil {
-		s = j.Redact(s)
+func (l *Log) Text(s string) string {
+	if l.Redact != nil {
+		s = l.Redact(s)
 	}
 	return show.Cut(show.Line(s), maxText)
 }
 
 // Omit counts lines that are missing.
-func (j *Journal) Omit(lines int) { j.omitted.Add(int64(lines)) }
+func (l *Log) Omit(lines int) { l.omitted.Add(int64(lines)) }
 
 // Omitted returns how many lines are missing.
-func (j *Journal) Omitted() int { return int(j.omitted.Load()) }
+func (l *Log) Omitted() int { return int(l.omitted.Load()) }
 
 // writer gets whole lines.
-type writer struct{ *Journal }
+type writer struct{ *Log }
 
 // Write implements io.Writer.
-func (j writer) Write(line []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
+func (l writer) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	fits := len(line) <= maxLine
-	lost := !fits || j.Report != nil && !j.Report(line) || j.Open != nil && len(j.lines) >= maxFile
-	if fits && j.Open != nil && len(j.lines) < maxFile {
-		j.lines = append(j.lines, line...)
+	lost := !fits || l.Report != nil && !l.Report(line) || l.Open != nil && len(l.lines) >= maxFile
+	if fits && l.Open != nil && len(l.lines) < maxFile {
+		l.lines = append(l.lines, line...)
 	}
 	if lost {
-		j.Omit(1)
+		l.Omit(1)
 	}
 	return len(line), nil
 }
 
 // Flush writes what there is. Lines that cannot be written are counted. If others write for too long, the lines wait for
 // the next Flush.
-func (j *Journal) Flush() error {
-	j.mu.Lock()
-	lines := j.lines
-	j.lines = nil
-	j.mu.Unlock()
+func (l *Log) Flush() error {
+	l.mu.Lock()
+	lines := l.lines
+	l.lines = nil
+	l.mu.Unlock()
 	if len(lines) == 0 {
 		return nil
 	}
-	err := j.append(lines)
+	err := l.append(lines)
 	if errors.Is(err, private.ErrLocked) {
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		j.lines = append(lines, j.lines...)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.lines = append(lines, l.lines...)
 		return nil
 	}
 	if err != nil {
-		j.Omit(bytes.Count(lines, []byte{'\n'}))
+		l.Omit(bytes.Count(lines, []byte{'\n'}))
 	}
 	return err
 }
 
-func (j *Journal) append(lines []byte) error {
-	dir, err := j.Open()
+func (l *Log) append(lines []byte) error {
+	dir, err := l.Open()
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
 	for range 200 {
-		again, err := j.appendOnce(dir, lines)
+		again, err := l.appendOnce(dir, lines)
 		if !again && !errors.Is(err, private.ErrLocked) {
 			return err
 		}
@@ -172,7 +172,7 @@ func (j *Journal) append(lines []byte) error {
 }
 
 // appendOnce appends lines to the file. again says that the file has become the older one.
-func (j *Journal) appendOnce(dir *private.Dir, lines []byte) (again bool, err error) {
+func (l *Log) appendOnce(dir *private.Dir, lines []byte) (again bool, err error) {
 	f, err := dir.OpenFile(File, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return false, err
@@ -222,15 +222,15 @@ func Read(dir *private.Dir) (lines [][]byte, err error) {
 
 // Granted writes down a grant, or what was taken back: the command, its rules, and whether the command had a terminal.
 // parent is the program that has started this one. Many rules make several lines.
-func (j *Journal) Granted(by string, taken bool, rules []string, terminal bool) {
+func (l *Log) Granted(by string, taken bool, rules []string, terminal bool) {
 	for some := range slices.Chunk(rules, maxRules) {
 		words := make([]string, len(some))
 		for i, r := range some {
-			words[i] = j.Text(r)
+			words[i] = l.Text(r)
 		}
-		e := j.Event("grant").Str("by", by).Bool("taken", taken).Strs("rules", words).Bool("terminal", terminal)
+		e := l.Event("grant").Str("by", by).Bool("taken", taken).Strs("rules", words).Bool("terminal", terminal)
 		if parent, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", os.Getppid())); err == nil {
-			e = e.Str("parent", j.Text(filepath.Base(parent)))
+			e = e.Str("parent", l.Text(filepath.Base(parent)))
 		}
 		e.Send()
 	}

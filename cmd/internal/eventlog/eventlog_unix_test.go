@@ -1,6 +1,6 @@
 //go:build unix
 
-package journal
+package eventlog
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if dir := os.Getenv("JOURNAL_TEST_DIR"); dir != "" {
+	if dir := os.Getenv("EVENTLOG_TEST_DIR"); dir != "" {
 		j := in(dir)
 		for n := range 1000 {
 			j.Always("call").Int("n", n).Str("pad", strings.Repeat("x", 400)).Send()
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func in(dir string) *Journal {
+func in(dir string) *Log {
 	j := New()
 	j.Open = func() (*private.Dir, error) { return private.Make(dir, ".") }
 	return j
@@ -78,7 +78,7 @@ func TestManySessions(t *testing.T) {
 		if self, err := os.Executable(); err == nil {
 			cmd.Path = self
 		}
-		cmd.Env = append(os.Environ(), "JOURNAL_TEST_DIR="+dir)
+		cmd.Env = append(os.Environ(), "EVENTLOG_TEST_DIR="+dir)
 		cmd.Stderr = os.Stderr
 		testkit.Must(t, cmd.Start())
 		all = append(all, cmd)

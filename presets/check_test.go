@@ -1,11 +1,80 @@
 package presets
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"maps"
+	"path"
 	"slices"
+	"strings"
+	"testing"
 
+	"github.com/pelletier/go-toml/v2"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 )
+
+// TestFiles checks each built-in file.
+func TestFiles(t *testing.T) {
+	for _, name := range Names() {
+		data, err := files.ReadFile("servers/" + name + ".toml")
+		testkit.Must(t, err)
+		testkit.Works(t, name, faults(name, data))
+	}
+}
+
+// faults decodes a file of a preset. Its error has all that is wrong with it.
+func faults(name string, data []byte) error {
+	p, err := decode(name, data, name+".toml")
+	if unknown := (*toml.StrictMissingError)(nil); errors.As(err, &unknown) {
+		return errors.New(unknown.String()) // it shows the key
+	}
+	if err != nil {
+		return err
+	}
+	var all []error
+	add := func(key, format string, args ...any) {
+		all = append(all, errors.New(key+" "+fmt.Sprintf(format, args...)))
+	}
+	if !bytes.Contains(data, []byte("\nstateful = ")) {
+		add("preset.stateful", "is missing: say whether one call can depend on another")
+	}
+	if bytes.Count(data, []byte("[[preset.packages]]")) != len(p.Packages) {
+		add("preset.packages", "must have one of npm, pypi, image and command in each table")
+	}
+	p.check(add)
+	p.checkServer(add)
+	return errors.Join(all...)
+}
+
+// checkServer reports what the second part has and a preset must not have.
+func (p *Preset) checkServer(add func(key, format string, args ...any)) {
+	header, rest, _ := bytes.Cut(p.Config, []byte("\n"))
+	c, err := config.Decode(slices.Concat(header, []byte("\ncommand = \"server\"\n"), rest), p.Name)
+	if err != nil || len(c.Servers) != 1 || c.Version != 0 {
+		add("servers."+p.Name, "is to be the only table below that line: %v", err)
+	}
+	s := p.Server
+	for key, set := range map[string]bool{
+		"arguments": s.Arguments != nil, "workspace": s.Workspace != "", "waive": s.Waive != nil,
+		"stateful": s.Stateful != nil, "tools": s.Tools != nil, "pin_tools": s.Settings["pin_tools"].Value != "",
+		"leaks": s.Settings["leaks"].Value != "", "leak_patterns": s.Settings["leak_patterns"].Value != "",
+	} {
+		if set {
+			add(key, "belongs to the user and not to a preset")
+		}
+	}
+	for _, r := range p.rules() {
+		for _, secret := range r.Secrets {
+			if secret.File != "" || secret.Command != nil { // mcp-jail reads it outside of the jail
+				add("secret", "has a file or a command, which belongs to the user and not to a preset")
+			}
+		}
+	}
+}
 
 // check reports what the decoders cannot see: words that are none of a list, and facts that
 // contradict each other or the second part.
@@ -61,17 +130,6 @@ func count(all ...bool) (n int) {
 	return n
 }
 
-// label returns what the argument is called in messages.
-func (a argument) label() string {
-	switch {
-	case a.Flag != "":
-		return a.Flag
-	case a.Rest:
-		return "rest"
-	}
-	return fmt.Sprint(a.Position)
-}
-
 func (v Value) check(key string, add func(key, format string, args ...any)) {
 	if !slices.Contains([]kind{plainText, url, database, host, port, inbound, file, directory}, v.Kind) {
 		add(key, "has the unknown kind %q", v.Kind)
@@ -107,7 +165,7 @@ func (p *Preset) checkSecret(v variable, key string, add func(key, format string
 		return
 	}
 	for _, label := range v.HostsFrom {
-		if k := p.kind(label); k != url && k != host {
+		if k := p.valueOf(label).Kind; k != url && k != host {
 			add(key, "takes its host from %s, which is no variable or argument with a host", label)
 		}
 	}
@@ -138,23 +196,60 @@ func (p *Preset) checkSecret(v variable, key string, add func(key, format string
 	}
 }
 
-func (p *Preset) kind(label string) kind { return p.valueOf(label).Kind }
-
-func (p *Preset) valueOf(label string) Value {
-	if v, ok := p.Variable(label); ok {
-		return v.Value
-	}
-	for _, a := range p.Arguments {
-		if a.label() == label {
-			return a.Value
-		}
-	}
-	return Value{Kind: plainText}
-}
-
 func (p *Preset) rules() []policy.NetRule {
 	if p.Server.Access == nil {
 		return nil
 	}
 	return p.Server.Access.Net
+}
+
+func (p *Preset) checkLogin(add func(key, format string, args ...any)) {
+	const key = "preset.login"
+	l := p.Login
+	for _, label := range l.Of {
+		if !slices.ContainsFunc(p.Arguments, func(a argument) bool { return a.label() == label }) {
+			add(key, "names its logins by %s, which is no argument of the preset", label)
+		}
+	}
+	if (l.PortRange != 0 || l.Unless != nil) && len(l.Of) == 0 {
+		add(key, "must say of what the name of a login is made")
+	}
+	if l.PortFrom < 0 || l.PortRange < 0 || l.PortRange > 0 && (l.PortFrom < 1 || l.PortFrom+l.PortRange > 1<<16) {
+		add(key, "has ports that are none")
+	}
+}
+
+func (p *Preset) checkJail(add func(key, format string, args ...any)) {
+	known := func(label string) bool {
+		_, ok := p.Variable(label)
+		return ok || strings.HasPrefix(label, "-")
+	}
+	for _, label := range slices.Sorted(maps.Keys(p.Jail.Variables)) {
+		if !known(label) {
+			add("preset.jail.variables", "sets %s, which the preset does not have", label)
+		}
+	}
+	program := p.Jail.Program
+	for _, label := range slices.Concat(p.Jail.Unless, program.Unless) {
+		if !known(label) {
+			add("preset.jail", "names the variable %s, which the preset does not have", label)
+		}
+	}
+	if (program.Given == "") != (len(program.Also) == 0) {
+		add("preset.jail.program", "must say in which other places it is, and how the server is told")
+	} else if program.Given != "" && p.valueOf(program.Given).Kind != file {
+		add("preset.jail.program", "names the program by %s, which is no variable or argument with a file", program.Given)
+	}
+	patterns := slices.Concat(program.Own, program.Also)
+	for _, d := range p.Each {
+		patterns = append(patterns, d.Paths...)
+		if r := d.rule("x"); d.Kind != "" || r.Create || r.Update || r.Delete {
+			add("preset.each", "may be read and executed, and nothing else")
+		}
+	}
+	for _, pattern := range patterns {
+		if _, err := path.Match(pattern, ""); err != nil || !strings.HasPrefix(pattern, "/") && !strings.HasPrefix(pattern, "~/") {
+			add("preset.jail", "has the pattern %q, which is no absolute path or one below ~", pattern)
+		}
+	}
 }
