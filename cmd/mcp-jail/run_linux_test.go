@@ -223,6 +223,7 @@ func TestExplainInbound(t *testing.T) {
 // the other one has the first. Where there is no second port, the diagnosis says to whom the port leads.
 func TestInboundOfTwoSessions(t *testing.T) {
 	t.Parallel()
+	need(t, "python3")
 	w := newWorld(t)
 	port := freeLoopbackPort(t)
 	next := freeLoopbackPort(t)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,6 +25,9 @@ import (
 // may not have.
 func hostileHome(t *testing.T, files map[string]string) (home string, line []string) {
 	t.Helper()
+	if _, err := exec.LookPath("node"); err != nil {
+		testkit.Skip(t, "node", "%v", err)
+	}
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	testkit.Must(t, err)
 	t.Cleanup(func() { // the files of a package are read-only

@@ -219,9 +219,14 @@ func TestToolThatRuns(t *testing.T) {
 		{"what only a start looks at", "home/.gitconfig", true, false},
 		{"a secret in a granted directory", "grant/.env", false, false},
 		{"a secret below one", "grant/below/.env", false, false},
+		{"a granted file that was missing", "grant-later", false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, grant, found := changingHost(t, "stateful = false\n[[servers.s.tools.read.access.fs]]\npath = \"GRANT\"\nread = true\n")
+			grants := "[[servers.s.tools.read.access.fs]]\npath = \"GRANT\"\nread = true\n"
+			if c.file == "grant-later" {
+				grants += "[[servers.s.tools.read.access.fs]]\npath = \"GRANT-later\"\nread = true\n"
+			}
+			_, grant, found := changingHost(t, "stateful = false\n"+grants)
 			must(t, os.Mkdir(filepath.Join(grant, "below"), 0o755))
 			tools := &toolCache{}
 			before, err := tools.get(found, "read", false)

@@ -27,6 +27,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
@@ -393,11 +394,27 @@ type toolCache struct {
 type cachedTool struct {
 	*Target
 	lookups hostfs.Recording
-	shown   []string // what its jail shows of the host beyond what every jail does
+	shown   []string // what its jail shows of the host beyond what every jail does, or nil: all counts
 }
 
 // maxCachedTools bounds the cache: the answers of a host with a large workspace are many.
 const maxCachedTools = 32
+
+// shown returns what the jail of a target shows, or nil if a rule's path is missing: it may be there at the next call.
+func shown(t *Target) (paths []string) {
+	for _, r := range t.Policy.Fs {
+		named := func(e policy.Entry) bool { return e.Named == r.Path }
+		if r.Rights() != 0 && !slices.ContainsFunc(t.Profile.Entries, named) {
+			return nil
+		}
+	}
+	for _, e := range t.Profile.Entries {
+		if e.Rights != 0 && e.Rule != resolve.BaselineRule {
+			paths = append(paths, e.Path)
+		}
+	}
+	return paths
+}
 
 // get returns the target of a tool of a server. With runs, it is for a process that runs already, and only what its
 // jail shows must be as it was: a secret that came later is there. A change elsewhere, such as a new ~/.ssh that is a link, can
@@ -424,11 +441,7 @@ func (k *toolCache) get(server *Target, name string, runs bool) (*Target, error)
 	if found.Target, err = server.toolOn(name, found.lookups.Record(server.Host)); err != nil {
 		return found.Target, err
 	}
-	for _, e := range found.Profile.Entries {
-		if e.Rights != 0 && e.Rule != resolve.BaselineRule {
-			found.shown = append(found.shown, e.Path)
-		}
-	}
+	found.shown = shown(found.Target)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.server != server { // the configuration has changed meanwhile

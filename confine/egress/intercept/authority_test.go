@@ -106,12 +106,18 @@ print(c.getresponse().read().decode())`, host, addr, bundle)
 			return cmd
 		}},
 	} {
-		if out, err := c.command("https://"+host+"/", host, w.gate.Addr().String()).CombinedOutput(); err != nil || !strings.Contains(string(out), "hello HTTP/") {
-			t.Errorf("%s: %v %s", c.name, err, out)
-		}
-		if out, err := c.command("https://evil.org/", "evil.org", forged.Addr().String()).CombinedOutput(); err == nil || strings.Contains(string(out), "hello") {
-			t.Errorf("%s: a forged certificate: %s", c.name, out)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			right := c.command("https://"+host+"/", host, w.gate.Addr().String())
+			if right.Err != nil {
+				testkit.Skip(t, right.Path, "%v", right.Err)
+			}
+			if out, err := right.CombinedOutput(); err != nil || !strings.Contains(string(out), "hello HTTP/") {
+				t.Errorf("%v %s", err, out)
+			}
+			if out, err := c.command("https://evil.org/", "evil.org", forged.Addr().String()).CombinedOutput(); err == nil || strings.Contains(string(out), "hello") {
+				t.Errorf("a forged certificate: %s", out)
+			}
+		})
 	}
 	block, _ := pem.Decode(w.CA())
 	if block == nil || block.Type != "CERTIFICATE" || strings.Contains(string(w.CA()), "PRIVATE") {

@@ -278,7 +278,7 @@ func (p *page) variables() (lines []string) {
 			usual++
 			continue
 		}
-		value := cli.Truncate(v.Value, 120)
+		value := v.Value
 		switch {
 		case v.Value == policy.Placeholder(v.Name):
 			value = "(a placeholder: mcp-jail adds the secret to requests)"
@@ -286,6 +286,8 @@ func (p *page) variables() (lines []string) {
 			value = "(not shown)"
 		case v.Name == policy.StatementVar:
 			value = "(this policy, for the server to read)"
+		case !p.verbose:
+			value = cli.Truncate(v.Value, 120)
 		}
 		lines = append(lines, v.Name+"="+value)
 	}
