@@ -131,11 +131,11 @@ func (r *Recording) Unchanged(below ...string) bool {
 const settle = 10 * time.Second
 
 // settled returns the state of a directory, which stays the same as long as its entries do: no program can set the
-// time in it. The zero value says that the entries must be read. A filesystem that does not know when a file was
-// made, such as one over a network, may not know either when a directory has changed.
+// time of a change. The zero value says that the entries must be read: where the system or the filesystem does not
+// know when a file was made, and where times are whole seconds, as on FAT, on which programs do set that time.
 func settled(h *Host, dir string) FileInfo {
 	info, err := h.Lstat(dir)
-	if err != nil || !info.Mode.IsDir() || info.ID.Birth == 0 || time.Since(time.Unix(0, info.Changed)) < settle {
+	if err != nil || !info.Mode.IsDir() || info.ID.Birth == 0 || info.Changed%int64(time.Second) == 0 || time.Since(time.Unix(0, info.Changed)) < settle {
 		return FileInfo{}
 	}
 	return info

@@ -72,6 +72,8 @@ func TestRecordingListsAgain(t *testing.T) {
 		{"one that has just changed", FileInfo{Mode: fs.ModeDir, ID: policy.FileID{Ino: 1, Birth: 1}, Changed: now.UnixNano()}, 1, now},
 		{"a clock that is ahead", FileInfo{Mode: fs.ModeDir, ID: policy.FileID{Ino: 1, Birth: 1}, Changed: now.Add(time.Hour).UnixNano()}, 1, now.Add(time.Hour)},
 		{"a filesystem without births", FileInfo{Mode: fs.ModeDir, ID: policy.FileID{Ino: 1}, Changed: long.UnixNano()}, 1, long},
+		{"whole seconds", FileInfo{Mode: fs.ModeDir, ID: policy.FileID{Ino: 1, Birth: 1}, Changed: long.Truncate(time.Second).UnixNano()}, 1, long},
+		{"a system that does not say", FileInfo{Mode: fs.ModeDir, ID: policy.FileID{Ino: 1, Birth: 1}}, 1, long},
 		{"a link to a directory", FileInfo{Mode: fs.ModeSymlink, ID: policy.FileID{Ino: 1, Birth: 1}, Changed: long.UnixNano()}, 1, long},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -211,29 +211,38 @@ func TestFollowedTools(t *testing.T) {
 
 // TestToolThatRuns: a process that runs has the profile of its start until its jail would show or hide something else.
 func TestToolThatRuns(t *testing.T) {
+	write := func(name string) func(base string) error {
+		return func(base string) error { return os.WriteFile(filepath.Join(base, name), nil, 0o644) }
+	}
 	for _, c := range []struct {
-		name, file  string // that appears
-		runs, start bool   // the profile is the same
+		name, grants string // paths that may be read; GRANT-link leads to a directory
+		change       func(base string) error
+		runs, start  bool   // the profile is the same
+		hidden       string // at the end
 	}{
-		{"nothing", "", true, true},
-		{"what only a start looks at", "home/.gitconfig", true, false},
-		{"a secret in a granted directory", "grant/.env", false, false},
-		{"a secret below one", "grant/below/.env", false, false},
-		{"a granted file that was missing", "grant-later", false, false},
+		{"nothing", "GRANT", nil, true, true, ""},
+		{"what only a start looks at", "GRANT", write("home/.gitconfig"), true, false, ""},
+		{"a secret in a granted directory", "GRANT", write("grant/.env"), false, false, "grant/.env"},
+		{"a secret below one", "GRANT", write("grant/below/.env"), false, false, "grant/below/.env"},
+		{"a granted file that was missing", "GRANT GRANT-later", write("grant-later"), false, false, ""},
+		{"a granted link that leads elsewhere", "GRANT GRANT-link", func(base string) error {
+			link := filepath.Join(base, "grant-link")
+			return errors.Join(os.Remove(link), os.Symlink(filepath.Join(base, "home"), link))
+		}, false, false, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			grants := "[[servers.s.tools.read.access.fs]]\npath = \"GRANT\"\nread = true\n"
-			if c.file == "grant-later" {
-				grants += "[[servers.s.tools.read.access.fs]]\npath = \"GRANT-later\"\nread = true\n"
+			text := "stateful = false\n"
+			for _, path := range strings.Fields(c.grants) {
+				text += "[[servers.s.tools.read.access.fs]]\npath = \"" + path + "\"\nread = true\n"
 			}
-			_, grant, found := changingHost(t, "stateful = false\n"+grants)
-			must(t, os.Mkdir(filepath.Join(grant, "below"), 0o755))
+			_, grant, found := changingHost(t, text)
+			base := filepath.Dir(grant)
+			must(t, errors.Join(os.Mkdir(filepath.Join(grant, "below"), 0o755), os.Mkdir(grant+"-other", 0o755), os.Symlink(grant+"-other", grant+"-link")))
 			tools := &toolCache{}
 			before, err := tools.get(found, "read", false)
 			must(t, err)
-			file := filepath.Join(filepath.Dir(grant), c.file)
-			if c.file != "" {
-				must(t, os.WriteFile(file, nil, 0o644))
+			if c.change != nil {
+				must(t, c.change(base))
 			}
 			for _, look := range []struct{ runs, same bool }{{true, c.runs}, {false, c.start}} {
 				now, err := tools.get(found, "read", look.runs)
@@ -241,7 +250,7 @@ func TestToolThatRuns(t *testing.T) {
 				if (now == before) != look.same {
 					t.Errorf("runs %v: the same profile %v, want %v", look.runs, now == before, look.same)
 				}
-				if policy.Within(file, grant) && now.Profile.RightsAt(file) != 0 {
+				if c.hidden != "" && now.Profile.RightsAt(filepath.Join(base, c.hidden)) != 0 {
 					t.Errorf("runs %v: the secret is not hidden", look.runs)
 				}
 			}

@@ -409,9 +409,12 @@ func shown(t *Target) (paths []string) {
 		}
 	}
 	for _, e := range t.Profile.Entries {
-		if e.Rights != 0 && e.Rule != resolve.BaselineRule {
+		if e.Rights != 0 && (e.Rule != resolve.BaselineRule || t.Host.OS != "linux") {
 			paths = append(paths, e.Path)
 		}
+	}
+	for _, l := range t.Profile.Links {
+		paths = append(paths, l.Path)
 	}
 	return paths
 }
