@@ -97,7 +97,7 @@ type Recorder struct {
 	client    Client
 	described bool // About and client are in their file
 
-	open    func() (Dir, error) // opens the directory of the records once, and makes it if it is missing
+	open    func() (Dir, error) // opens the directory of the records, and makes it if it is missing
 	unsafe  error               // why nothing may be written; nil if it may
 	saveErr error               // of the last save
 	saved   bool                // there is a record of this session
@@ -105,13 +105,14 @@ type Recorder struct {
 
 // New returns the recorder of a session of a server.
 func New(host hostfs.Host, server string) *Recorder {
-	return &Recorder{open: sync.OnceValues(func() (Dir, error) { return makeDir(host, server) })}
+	return &Recorder{open: func() (Dir, error) { return makeDir(host, server) }}
 }
 
 // MarkStart marks the start of a session. Until this process ends, Running reports that it runs.
 func (k *Recorder) MarkStart() {
 	d, err := k.open()
 	if err == nil {
+		defer d.Close()
 		err = d.touch()
 		d.hold()
 		k.describe(d) // with the name by which people call it
@@ -133,6 +134,7 @@ func (k *Recorder) Save(r diagnostics.Record) {
 		k.saveErr = err
 		return
 	}
+	defer d.Close()
 	k.describe(d)
 	k.saveErr = k.write(d, r)
 	if _, begun := d.Marker(); k.saveErr != nil && !begun && !k.saved {
@@ -430,6 +432,7 @@ func (k *Recorder) ClientNamed(name, version string) {
 	k.described = false
 	k.aboutMu.Unlock()
 	if d, err := k.open(); err == nil {
+		defer d.Close()
 		k.describe(d)
 	}
 }
