@@ -307,7 +307,7 @@ func cutVersion(spec string) (name, version string) {
 
 // TestLinesOfOthers tests that the line of a cloned repository has nothing fetched but in the plain forms: no
 // registry that it names is asked for anything, so none gets the user's logins or a file of the user's. The
-// control is that a plain line asks the registry that the user's own configuration names.
+// control is that such a registry is asked when the user's own configuration names it.
 func TestLinesOfOthers(t *testing.T) {
 	t.Parallel()
 	const password, secret = "tok4606f1a9", "hunterd4c2faf8"
@@ -351,5 +351,9 @@ func TestLinesOfOthers(t *testing.T) {
 		if asked := own.Requests(); len(asked) == 0 || strings.Contains(fmt.Sprint(asked), "Basic ") {
 			t.Errorf("control, %s: %+v", words, asked)
 		}
+	}
+	w.plant(t, w.home, map[string]string{".npmrc": "registry=" + evil.URL + "/\n"})
+	if line("npx -y good@1"); len(evil.Requests()) == 0 {
+		t.Error("control: the registry that the user names was not asked")
 	}
 }

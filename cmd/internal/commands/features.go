@@ -13,6 +13,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
+// optionalFeatures are the features without which a jail still enforces what it claims.
+var optionalFeatures = map[string]bool{"seccomp_notify": true, "fresh_proc": true, "ptrace_scope": true, "pid_max": true, "supervised_sockets": true, "cgroup": true, "overlay": true}
+
 // A trial is what came of building a jail. Its gaps are those that the operating system has under every
 // policy, if the jail was built with these accepted.
 type trial struct {
@@ -58,7 +61,7 @@ func jailChecks(tried trial) []check {
 	default:
 		k.mark, k.text = fails, "no jail can be built, so your servers do not start: "+tried.err.Error()
 		for _, f := range confine.Probe().List() {
-			if f.Answer == confine.No && !strings.Contains(k.text, f.Detail) {
+			if f.Answer == confine.No && !optionalFeatures[f.Name] && !strings.Contains(k.text, f.Detail) {
 				k.text += "\n" + f.Name + ": " + f.Detail
 			}
 		}

@@ -26,10 +26,10 @@ func TestSelfTestText(t *testing.T) {
 			"passed":[{"id":"R1","what":"what is granted can be read"}]}`,
 			[]string{"R2: this does not hold: what is not granted cannot be read", "read u/file: works, not EPERM", "--waive fs"}, []string{"nothing can waive"}},
 		{"fatal", `{"made":true,"failed":[{"id":"S1","axis":"process","fatal":true,"what":"a program starts in a jail","got":"x"}]}`,
-			[]string{"No server starts, and you cannot accept that"}, []string{"--waive", "--verbose"}},
+			[]string{"No server starts, and you cannot accept that"}, []string{"--waive"}},
 		{"fatal with other parts", `{"made":true,"failed":[{"id":"S1","axis":"process","fatal":true,"what":"a program starts in a jail","got":"x"},{"id":"S2","axis":"process","fatal":true,"what":"z","got":"no answer"},{"id":"R2","axis":"fs","what":"y","got":"no answer"}],
 			"passed":[{"id":"F6","what":"w"}]}`,
-			[]string{"S1: ", "S2: ", "R2: "}, []string{"F6", "--verbose"}},
+			[]string{"S1: ", "S2: ", "R2: "}, []string{"F6"}},
 	} {
 		var r confine.SelfTest
 		testkit.Must(t, json.Unmarshal([]byte(k.result), &r))
