@@ -132,7 +132,7 @@ func (a *alone) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestWriterWritesAlone: whatever is written, nothing else is written meanwhile.
+// TestWriterWritesAlone: while the writer writes one frame, no other goroutine writes.
 func TestWriterWritesAlone(t *testing.T) {
 	for what, write := range map[string]func(*Writer) error{
 		"a frame":           func(w *Writer) error { return w.Send(Parse([]byte("{}\n"))) },

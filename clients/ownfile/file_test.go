@@ -113,7 +113,7 @@ func TestReplaceChangedFile(t *testing.T) {
 }
 
 // TestReplaceChangedMeanwhile: a file that a program changes while the new one is written stays as that program left it.
-// Not every attempt hits that moment, so one of many has to.
+// An attempt may miss that moment. The test makes up to fifty, and passes at the first that does not.
 func TestReplaceChangedMeanwhile(t *testing.T) {
 	data := bytes.Repeat([]byte("new\n"), 1<<20)
 	for range 50 {

@@ -420,8 +420,9 @@ func shown(t *Target) (paths []string) {
 }
 
 // get returns the target of a tool of a server. With runs, it is for a process that runs already, and only what its
-// jail shows must be as it was: a secret that came later is there. A change elsewhere, such as a new ~/.ssh that is a link, can
-// only hide what was in reach before the change. The system's own files, which every jail shows, are root's.
+// jail shows must be as it was: a secret that came later is there. A change elsewhere, such as a new core.hooksPath of
+// git, can only hide or protect what was in reach before the change. On Linux the system's own files, which every jail
+// shows, are root's.
 func (k *toolCache) get(server *Target, name string, runs bool) (*Target, error) {
 	k.mu.Lock()
 	if k.server != server {
