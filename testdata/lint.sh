@@ -19,26 +19,22 @@ if [ -n "$unformatted" ]; then
 	exit 1
 fi
 go mod verify
-for os in linux darwin windows freebsd; do
-	echo "vet $os"
-	GOOS=$os go vet ./...
-done
-for os in linux darwin; do
-	echo "vet $os/arm64"
-	GOOS=$os GOARCH=arm64 go vet ./...
+# For each of them the libraries are compiled as well, so it is one architecture, or both where files are for one
+# alone. deadcode checks the types of macOS on amd64.
+for system in linux/amd64 linux/arm64 darwin/arm64 windows/amd64 freebsd/amd64; do
+	echo "vet $system"
+	GOOS=${system%/*} GOARCH=${system#*/} go vet ./...
 done
 # All programs and tests for macOS are compiled, but few tests are linked: the linker finds what is
 # in no Go file, or in another package by go:linkname. One program has nearly all packages, and each
 # package with such code has its own. go test -c cannot make two programs of one name. True is what
 # starts them, and it does nothing: no program for macOS runs on another system.
+echo "build the tests of darwin/arm64"
 mapfile -t linked < <({ echo ./cmd/mcp-jail; echo ./confine/integration; { git ls-files --cached --others --exclude-standard '*.s'; git grep -lE --untracked '^//go:linkname' -- '*.go'; } | sed 's|^|./|; s|/[^/]*$||'; } | sort -u)
-for arch in amd64 arm64; do
-	echo "build the tests of darwin/$arch"
-	GOOS=darwin GOARCH=$arch go list -test -export ./... >/dev/null
-	GOOS=darwin GOARCH=$arch go build -ldflags='-s -w' -o "$built/" ./cmd/...
-	GOOS=darwin GOARCH=$arch go list -e -f '{{if or .GoFiles .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' "${linked[@]}" |
-		GOOS=darwin GOARCH=$arch xargs go test -vet=off -ldflags='-s -w' -exec true >"$built/log" || { cat "$built/log" >&2; exit 1; }
-done
+GOOS=darwin GOARCH=arm64 go list -test -export ./... >/dev/null
+GOOS=darwin GOARCH=arm64 go build -ldflags='-s -w' -o "$built/" ./cmd/...
+GOOS=darwin GOARCH=arm64 go list -e -f '{{if or .GoFiles .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' "${linked[@]}" |
+	GOOS=darwin GOARCH=arm64 xargs go test -vet=off -ldflags='-s -w' -exec true >"$built/log" || { cat "$built/log" >&2; exit 1; }
 echo "vet the virtual machines"
 GOOS=linux go vet ./testdata/vm/...
 echo "vet conformance"
@@ -84,10 +80,9 @@ for os in darwin windows; do GOOS=$os go vet ./testdata/systems; done
 
 echo "staticcheck"
 staticcheck=$(tool staticcheck)
-# check OS PACKAGE... runs staticcheck, whose status is 1 if it has findings. It keeps findings
-# with their absolute paths under the hash of what was compiled: with -trimpath, a checkout in
-# another directory would be given the paths of the first.
-check() { GOOS=$1 GOFLAGS=${GOFLAGS//-trimpath/} "$staticcheck" "${@:2}" || [ $? = 1 ]; }
+# check OS PACKAGE... runs staticcheck, whose status is 1 if it has findings. It keeps them with their absolute
+# paths under the hash of what was compiled, so each checkout has a cache of its own.
+check() { GOOS=$1 STATICCHECK_CACHE=$(git rev-parse --absolute-git-dir)/staticcheck "$staticcheck" "${@:2}" || [ $? = 1 ]; }
 found=$(check linux ./... ./testdata/vm/...)
 report "staticcheck on Linux" "$found"
 # Most Macs have arm64. Amd64 is checked as well as soon as a file is for one of the two alone.
@@ -106,7 +101,7 @@ report "staticcheck in conformance" "$found"
 echo "deadcode"
 deadcode=$(tool deadcode)
 found=$(GOOS=linux "$deadcode" -test ./... ./testdata/vm/...)
-mac=$(GOOS=darwin "$deadcode" -test ./...)
+mac=$(GOOS=darwin GOARCH=amd64 "$deadcode" -test ./...)
 report "unreachable on macOS" "$(elsewhere <<<"$mac")"
 found=$(still "$mac" "$(GOOS=darwin files)" <<<"$found")
 windows=$(GOOS=windows "$deadcode" -test ./...)

@@ -138,31 +138,38 @@ trap 'echo "interrupted: ends what was started, and removes its files" >&2; exit
 
 say() {
 	printf '\n== %s\n' "$*"
-	date +%s >"$work/said"
+	printed
 }
+
+# printed notes that something was printed.
+printed() { echo "$SECONDS" >"$work/printed"; }
+
+# pause SECONDS waits. It starts no process, as sleep would: nothing ever writes to this fifo.
+mkfifo "$work/never"
+pause() { read -rt "$1" <>"$work/never" || true; }
 
 # tell_running says what runs whenever nothing was printed for ten seconds.
 mkdir "$work/running" "$work/counts"
 tell_running() {
-	local now last name since text
-	while sleep 1; do
-		now=$(date +%s) last=$(cat "$work/said")
-		[ $((now - ${last:-now})) -ge 10 ] || continue # it is empty while another process writes it
+	local last name since text
+	while pause 1; do
+		read -r last <"$work/printed" || continue # it is empty while another process writes it
+		[ $((SECONDS - last)) -ge 10 ] || continue
 		text=
 		for name in "$work"/running/*; do
-			since=$(cat "$name" 2>/dev/null) && [ -n "$since" ] || continue
+			{ read -r since <"$name"; } 2>/dev/null || continue
 			name=${name##*/}
-			text+="${text:+, }${name//%//} ($((now - since)) s)"
+			text+="${text:+, }${name//%//} ($((SECONDS - since)) s)"
 		done
 		[ -z "$text" ] || echo "   … $text"
-		echo "$now" >"$work/said"
+		printed
 	done
 }
 
 # during NAME COMMAND... has tell_running name a command while it runs.
 during() {
 	local file=$work/running/${1//\//%} status=0
-	date +%s >"$file"
+	echo "$SECONDS" >"$file"
 	"${@:2}" || status=$?
 	rm -f "$file"
 	return "$status"
@@ -342,7 +349,7 @@ compiled() {
 			cat "$work/compile.log"
 			return 1
 		fi
-		sleep 0.3
+		pause 0.3
 	done
 }
 
@@ -371,7 +378,7 @@ run() {
 	awk -v bad=$bad '/^--- PASS/ { p++ } /^--- FAIL/ { f++ } /^--- SKIP/ { s++ } END { print bad, p+0, f+0, s+0 }' "$log" >"$work/counts/$name"
 	printf '%s, %s\n' "${said%%$'\n'*}" "$(awk '{ print $2 " tests passed" ($3 ? ", " $3 " failed" : "") ($4 ? ", " $4 " skipped" : "") }' "$work/counts/$name")"
 	[ "$bad" = 0 ] || printf '%s\n' "${said#*$'\n'}"
-	date +%s >"$work/said"
+	printed
 	return "$bad"
 }
 
@@ -417,7 +424,7 @@ say "${#jobs[@]} packages, as $(id -un)${user:+ and as the ordinary user $user}"
 	during "the compiler" compile $(printf '%s\n' "${needed[@]}" | awk '!seen[$0]++') >"$work/compile.log" 2>&1
 	touch "$work/compiled"
 	echo "compiled in $((SECONDS - begin)) s"
-	date +%s >"$work/said"
+	printed
 ) &
 # Two more jobs than there are processors: many tests wait, and a client that gives up after 10 s still gets a
 # processor in time. The compilation is one of them.
