@@ -24,7 +24,7 @@ func TestDependencies(t *testing.T) {
 	}
 	links := map[string][]string{}
 	for _, program := range []string{"mcp-jail", "mcp-jail-tls", "mcp-jail-cli"} {
-		links[program] = listed(t, "GOOS=linux", "./cmd/"+program)
+		links[program] = listed(t, program)
 	}
 	limited := map[string]int{"": 0, "tests only": 0, "`mcp-jail-cli` only": 0}
 	for _, m := range modules {

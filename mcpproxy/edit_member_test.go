@@ -33,6 +33,7 @@ func TestAddMeta(t *testing.T) {
 // TestAmendBoth adds an element of content and a member of _meta to one frame, small and
 // too large for memory, with _meta on either side of content.
 func TestAmendBoth(t *testing.T) {
+	smallFrames(t)
 	for _, size := range []int{0, 10, 1 << 17, maxInMemory + 1} {
 		pad := strings.Repeat("x", size)
 		for in, want := range map[string]string{
@@ -57,6 +58,7 @@ func TestAmendBoth(t *testing.T) {
 // TestCutBlanks cuts members out of a frame in a file, with more blanks around them than are read
 // at once.
 func TestCutBlanks(t *testing.T) {
+	smallFrames(t)
 	for _, n := range []int{1, 4096, 9000} {
 		blanks := strings.Repeat(" ", n)
 		b := func(s string) string { return strings.ReplaceAll(s, "_", blanks) }
@@ -108,6 +110,7 @@ func TestCutReserved(t *testing.T) {
 
 // TestCutThenAdd replaces a forged member and expects no duplicate.
 func TestCutThenAdd(t *testing.T) {
+	smallFrames(t)
 	for _, pad := range []int{0, 1 << 17, maxInMemory + 1} {
 		long := strings.Repeat("x", pad)
 		for in, want := range map[string]string{

@@ -91,6 +91,7 @@ func says(f *Frame) string {
 // TestDetach checks that a detached frame keeps its envelopes, edits and bytes after the
 // reader has reused its buffers.
 func TestDetach(t *testing.T) {
+	smallFrames(t)
 	long := strings.Repeat("x", maxInMemory)
 	for _, in := range []string{
 		`{"id":"a","method":"tools/call","params":{"name":"n","requestId":5,"_meta":{"progressToken":"t","` + VersionKey + `":"v","dev.mcp-jail/x":1}}}` + "\r\n",
@@ -132,6 +133,7 @@ func TestDetach(t *testing.T) {
 
 // TestDetachedSpill checks that the last user closes the file, in either order.
 func TestDetachedSpill(t *testing.T) {
+	smallFrames(t)
 	in := `{"id":1,"pad":"` + strings.Repeat("x", maxInMemory) + `"}` + "\n{}\n{}\n"
 	for _, early := range []bool{true, false} {
 		t.Run(fmt.Sprintf("early %t", early), func(t *testing.T) {
@@ -213,6 +215,7 @@ func TestSplitEdited(t *testing.T) {
 // TestSplitSpill checks that the messages of a large batch share its file, and that the
 // last one closes it.
 func TestSplitSpill(t *testing.T) {
+	smallFrames(t)
 	pad := strings.Repeat("x", maxInMemory)
 	r := NewReader(strings.NewReader(`[{"id":1,"method":"m","pad":"`+pad+`"}, {"method":"n","id":"two"},{"id":3}]`+"\n{}\n"), 0)
 	f, err := r.Next()

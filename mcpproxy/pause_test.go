@@ -18,7 +18,11 @@ func (h held) Send(*Frame) error {
 // TestPause: the client's frames are held back, unless one is on its way or a request is open.
 func TestPause(t *testing.T) {
 	in, client := io.Pipe()
-	p := NewProxy(NewConn(in, io.Discard, DefaultLimit), Hooks{})
+	came := make(chan bool, 10)
+	p := NewProxy(NewConn(in, io.Discard, DefaultLimit), Hooks{ClientFrame: func(f *Frame) (taken bool) {
+		came <- true
+		return f.NonMessage()
+	}})
 	up := held{make(chan bool, 10), make(chan bool, 10)}
 	done := make(chan error, 1)
 	go func() { done <- p.RunClient(up) }()
@@ -26,14 +30,17 @@ func TestPause(t *testing.T) {
 	write := func(line string) { io.WriteString(client, line+"\n") }
 
 	write(`{"jsonrpc":"2.0","method":"notifications/x"}`)
+	<-came
 	if <-up.begun; paused() != nil {
 		t.Error("paused while a frame is on its way")
 	}
 	up.may <- true
 	write(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+	<-came
 	<-up.begun
 	up.may <- true
-	time.Sleep(10 * time.Millisecond)
+	write("x")
+	<-came // so the request is not on its way any more
 	if paused() != nil {
 		t.Error("paused while a request is open")
 	}
@@ -62,6 +69,7 @@ func TestPause(t *testing.T) {
 		t.Error("the server may ask the client while that is held back")
 	}
 	go write(`{"jsonrpc":"2.0","method":"notifications/x"}`)
+	<-came
 	select {
 	case <-up.begun:
 		t.Error("a frame is not held back")

@@ -164,7 +164,8 @@ func TestBatchOfNothing(t *testing.T) {
 // TestBatchLimit sends a response that exceeds the limit, with others before and after it,
 // in memory and in a file. The Batch refuses it and accepts ours in its place.
 func TestBatchLimit(t *testing.T) {
-	for _, limit := range []int64{1000, maxInMemory, maxInMemory + 1000} {
+	smallFrames(t)
+	for _, limit := range []int64{1000, int64(maxInMemory), int64(maxInMemory) + 1000} {
 		for _, first := range []int{0, 100, maxInMemory + 100, int(limit) / 2} {
 			var out bytes.Buffer
 			b := NewBatch(NewWriter(&out), 5, limit)

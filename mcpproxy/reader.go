@@ -15,9 +15,10 @@ const (
 
 	firstBuffer = 64 << 10  // the default capacity of a pipe
 	readSize    = 256 << 10 // most bytes of one read, so that the scan runs while the peer writes on
-	maxInMemory = 4 << 20   // larger frames go to a file
 	keepBuffer  = 256 << 10 // a larger buffer is kept until a frame that needs less
 )
+
+var maxInMemory = 4 << 20 // larger frames go to a file. Tests set it
 
 // Reader cuts a stream into frames.
 type Reader struct {

@@ -17,6 +17,7 @@ import (
 // TestReader checks that the frames together are the bytes of the stream, for all sizes of
 // frames and reads.
 func TestReader(t *testing.T) {
+	smallFrames(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	var in []byte
 	var ids []string
@@ -76,7 +77,8 @@ func TestReaderError(t *testing.T) {
 // TestReaderLimit checks that an oversized frame is reported with its id, wherever the id
 // stands, that the next frame is read, and that the limit is exact.
 func TestReaderLimit(t *testing.T) {
-	for _, limit := range []int64{100, maxInMemory / 2, maxInMemory + 1000} {
+	smallFrames(t)
+	for _, limit := range []int64{100, int64(maxInMemory) / 2, int64(maxInMemory) + 1000} {
 		pad := strings.Repeat("x", int(limit)+10)
 		for _, line := range []string{
 			`{"id":7,"result":{"text":"` + pad + `"}}`,
@@ -222,6 +224,7 @@ func TestReceiveTooManyReserved(t *testing.T) {
 
 // TestNoise checks what of a server's output is a message, by its members.
 func TestNoise(t *testing.T) {
+	smallFrames(t)
 	for line, noise := range testkit.Named[bool](t, "lines.txt", "<long>", strings.Repeat("x", 2*maxInMemory)) {
 		f, err := NewReader(strings.NewReader(line+"\n"), 0).Next()
 		if err != nil || f.Noise() != noise {
@@ -289,6 +292,7 @@ func TestSeveralLines(t *testing.T) {
 // TestContentLength checks that messages framed as by LSP are reported, also the last one, after
 // which no byte comes, and that a message with its own line passes whatever is before it.
 func TestContentLength(t *testing.T) {
+	smallFrames(t)
 	framed := func(body string) string { return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body) }
 	rejected := func(id string) string { return id + " " + ErrContentLength.Error() }
 	const one, two = `{"id":1,"result":{"é":1}}`, `{"id":2,"result":{}}`

@@ -15,6 +15,13 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
+// smallFrames has frames of 512 KiB go to a file. It is more than a kept buffer and one read.
+func smallFrames(t *testing.T) {
+	old := maxInMemory
+	maxInMemory = 512 << 10
+	t.Cleanup(func() { maxInMemory = old })
+}
+
 // noFiles removes the directory for temporary files.
 func noFiles(t *testing.T) {
 	t.Helper()
@@ -26,6 +33,7 @@ func noFiles(t *testing.T) {
 // TestSpillWithoutAFile checks that a large frame stays in memory when no file can be
 // made.
 func TestSpillWithoutAFile(t *testing.T) {
+	smallFrames(t)
 	noFiles(t)
 	relays(t, strings.Repeat("x", maxInMemory), strings.Repeat("y", 3*maxInMemory+1))
 }
@@ -107,6 +115,7 @@ func TestReplay(t *testing.T) {
 // TestInjectBehindASpill injects after a last frame without a line end that is too large
 // for memory.
 func TestInjectBehindASpill(t *testing.T) {
+	smallFrames(t)
 	last := `{"id":1,"result":"` + strings.Repeat("x", maxInMemory) + `"}`
 	for in, want := range map[string]string{last: last + "\n[]\n", last + "\n": last + "\n[]\n"} {
 		var out bytes.Buffer

@@ -12,10 +12,11 @@ import (
 
 // TestSpillFull limits the size of files in the middle of a frame.
 func TestSpillFull(t *testing.T) {
+	smallFrames(t)
 	var old syscall.Rlimit
 	testkit.Must(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old))
 	small := old
-	small.Cur = maxInMemory + 100
+	small.Cur = uint64(maxInMemory) + 100
 	testkit.Must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &small))
 	defer syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old)
 	relays(t, strings.Repeat("x", maxInMemory), strings.Repeat("y", 3*maxInMemory+1))

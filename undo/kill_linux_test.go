@@ -104,10 +104,10 @@ func (w *world) sessions() (ids []string) {
 }
 
 // everyMoment calls try with the moments to be killed at, each with a world of its own, until it is not killed: with
-// each moment in make test-long, elsewhere with each third one, from another one in each run.
+// each moment in make test-long, elsewhere with each fifth one, from another one in each run.
 func everyMoment(t *testing.T, try func(w *world, n int) (killed bool)) {
 	t.Helper()
-	step, kills := testkit.Rounds(3, 1), 0
+	step, kills := testkit.Rounds(5, 1), 0
 	for n := 1 + rand.IntN(step); try(killWorld(t), n); n += step {
 		kills++
 	}

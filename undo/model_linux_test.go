@@ -17,14 +17,6 @@ import (
 // modelNames are the paths of the model: some are files, directories and links at the beginning.
 var modelNames = []string{"a", "b", "c", "d", "d/a", "d/e", "d/e/b", "f", "f/x", "f/y", "l", "m", "m/n"}
 
-// seeds returns how many random sessions are tried: more in make test-long.
-func seeds(n uint64) uint64 {
-	if testkit.Long() {
-		return 75 * n
-	}
-	return n
-}
-
 func modelWorld(t *testing.T) *world {
 	return newWorld(t, "a=1", "b=2", "d/a=3", "d/e/b=4", "d/e/c=5", "f/", "l->d", "m/n=6", "m/o=7")
 }
@@ -86,9 +78,11 @@ func (w *world) session(r *rand.Rand, perCall bool, user func(n int)) string {
 	return w.end()
 }
 
+// The short rounds of the models find each of ten deliberate faults that the first 150 find.
+
 // TestModel: a random session is undone, the undo is undone, and the session is undone again.
 func TestModel(t *testing.T) {
-	for seed := range seeds(40) {
+	for seed := range uint64(testkit.Rounds(10, 3000)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r, w := rand.New(rand.NewPCG(seed, 1)), modelWorld(t)
 			before := w.tree(true)
@@ -110,7 +104,7 @@ func TestModel(t *testing.T) {
 
 // TestModelCalls: the calls of a session are undone from the last to the first.
 func TestModelCalls(t *testing.T) {
-	for seed := range seeds(20) {
+	for seed := range uint64(testkit.Rounds(6, 1500)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r, w := rand.New(rand.NewPCG(seed, 2)), modelWorld(t)
 			states := []map[string]string{w.tree(true)}
@@ -137,7 +131,7 @@ func TestModelCalls(t *testing.T) {
 // TestModelSessions: two sessions are undone in either order; in the wrong one, a second run finishes. What
 // stays in between is named.
 func TestModelSessions(t *testing.T) {
-	for seed := range seeds(30) {
+	for seed := range uint64(testkit.Rounds(8, 2200)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r, w := rand.New(rand.NewPCG(seed, 3)), modelWorld(t)
 			w.noLinks = true // the second session knows no other name of a file
@@ -168,7 +162,7 @@ func TestModelSessions(t *testing.T) {
 // TestModelUser: the user edits files between calls and after the session. No undo takes away what the user
 // has written there last, and all that the user has not touched comes back.
 func TestModelUser(t *testing.T) {
-	for seed := range seeds(60) {
+	for seed := range uint64(testkit.Rounds(16, 4500)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r, w := rand.New(rand.NewPCG(seed, 4)), modelWorld(t)
 			before := w.tree(true)

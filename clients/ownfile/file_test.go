@@ -1,7 +1,6 @@
 package ownfile
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -113,36 +112,32 @@ func TestReplaceChangedFile(t *testing.T) {
 }
 
 // TestReplaceChangedMeanwhile: a file that a program changes while the new one is written stays as that program left it.
-// An attempt may miss that moment. The test makes up to fifty, and passes at the first that does not.
 func TestReplaceChangedMeanwhile(t *testing.T) {
-	data := bytes.Repeat([]byte("new\n"), 1<<20)
-	for range 50 {
+	for what, change := range map[string]func(name string) error{
+		"":                                   func(string) error { return nil }, // the control
+		"has changed since mcp-jail read it": func(name string) error { return os.WriteFile(name, []byte("other"), 0o640) },
+		"its directory has been replaced": func(name string) error {
+			dir := filepath.Dir(name)
+			return errors.Join(os.Rename(dir, dir+"2"), os.Mkdir(dir, 0o700), os.Link(dir+"2/mcp.json", name), os.Remove(dir+"2/mcp.json"))
+		},
+	} {
 		name := place(t, "old")
 		f := read(t, name)
-		ended, changed := make(chan bool), make(chan bool)
-		go func() {
-			defer close(changed)
-			for {
-				select {
-				case <-ended:
-					return
-				default:
-				}
-				if begun, _ := filepath.Glob(filepath.Join(filepath.Dir(name), ".*")); len(begun) > 0 {
-					os.WriteFile(name, []byte("other"), 0o640)
-					return
-				}
-			}
-		}()
-		err := f.Replace(data)
-		close(ended)
-		<-changed
-		if errors.Is(err, ErrChanged) {
-			testkit.Equal(t, "the file", testkit.ReadFile(t, name), "other")
-			return
+		dir := testkit.Get(f.openDir())(t)
+		defer dir.Close()
+		temp, _, err := f.write(dir, []byte("new"), 0o640)
+		testkit.Must(t, err)
+		testkit.Must(t, change(name))
+		before := testkit.ReadFile(t, name)
+		if err = f.rename(dir, temp); what == "" {
+			testkit.Must(t, err)
+			testkit.Equal(t, "the file", testkit.ReadFile(t, name), "new")
+			continue
 		}
+		wantRefused(t, err, what)
+		testkit.Is(t, "is not ErrChanged", err, ErrChanged)
+		testkit.Equal(t, "the file", testkit.ReadFile(t, name), before)
 	}
-	t.Error("no change was noticed")
 }
 
 // sameTime writes a file in place and gives it its time back.

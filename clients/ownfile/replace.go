@@ -43,20 +43,24 @@ func (f *File) Replace(data []byte) error {
 	if err != nil {
 		return err
 	}
-	// To write took a while: look again, right before the rename.
-	if err = f.unchanged(); err == nil {
-		err = f.in(dir)
-	}
-	if err == nil {
-		err = dir.Rename(temp, filepath.Base(f.Real))
-	}
-	if err != nil {
+	if err = f.rename(dir, temp); err != nil {
 		_ = dir.Remove(temp)
 		return err
 	}
 	f.Data, f.info, f.hash = data, info, sha256.Sum256(data)
 	syncDir(filepath.Dir(f.Real))
 	return nil
+}
+
+// rename gives the new file the name of the old one. To write took a while, so it looks again at the old one.
+func (f *File) rename(dir *os.Root, temp string) error {
+	if err := f.unchanged(); err != nil {
+		return err
+	}
+	if err := f.in(dir); err != nil {
+		return err
+	}
+	return dir.Rename(temp, filepath.Base(f.Real))
 }
 
 // lock takes the lock of the inode that Read saw. A program that takes it later finds

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,6 +54,8 @@ func testSums(t *testing.T, attempts func(testing.TB, *policy.Profile, ...attack
 			p, _, err := resolve.Resolve(of, host)
 			testkit.Must(t, err)
 			p.Argv = []string{attacker.Name}
+			// Programs of this machine replace such files while a jail is built, which ends its start.
+			p.Entries = slices.DeleteFunc(p.Entries, func(e policy.Entry) bool { return strings.HasPrefix(e.Path, "/etc/") })
 			var all []attacker.Attempt
 			var want []bool
 			for _, file := range tree {

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -171,7 +172,7 @@ func evidence(text string) diagnostics.Evidence {
 	}
 	host := diagnostest.Of(&ev)
 	host.Exists, host.May = someHost.exists, someMay
-	deciding(&ev, judge(&policy.Policy{}, fakeHost(hostFiles)))
+	deciding(&ev, usualJudge())
 	return ev
 }
 
@@ -208,6 +209,11 @@ func judge(p *policy.Policy, host hostfs.Host) func(string, policy.Rights) []pol
 		return said[key]
 	}
 }
+
+// usualJudge is the judge of the default policy on the fixture's host, which most rows share.
+var usualJudge = sync.OnceValue(func() func(string, policy.Rights) []policy.Reason {
+	return judge(&policy.Policy{}, fakeHost(hostFiles))
+})
 
 // wordsOf returns what mcp-jail grant would be given for what a diagnosis proposes.
 func wordsOf(d diagnostics.Diagnosis) (words []string) {

@@ -178,7 +178,7 @@ func (f failure) evidence() diagnostics.Evidence {
 		ev.UserHome = ""
 	}
 	f.host(&ev)
-	deciding(&ev, judge(&policy.Policy{}, fakeHost(hostFiles)))
+	deciding(&ev, usualJudge())
 	if f.TypicalHome {
 		onHomeHost(&ev)
 	}

@@ -124,8 +124,8 @@ func TestFailureMembers(t *testing.T) {
 
 // TestBounds checks that a frame stays small for any output of a server.
 func TestBounds(t *testing.T) {
-	ev := evidence(strings.Repeat("EACCES: permission denied, open '/"+strings.Repeat("x", 3000)+"'\n", 600))
-	for range 1000 {
+	ev := evidence(strings.Repeat("EACCES: permission denied, open '/"+strings.Repeat("x", 3000)+"'\n", 100))
+	for range 200 {
 		ev.Stderr = append(ev.Stderr, strings.Repeat("\x00\u2028<&>", 2000))
 		ev.Denials = append(ev.Denials, policy.Denial{Axis: policy.AxisFs, Operation: "open", Target: "/" + strings.Repeat("é\x01", 900)})
 	}

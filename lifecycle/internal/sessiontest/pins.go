@@ -124,7 +124,7 @@ func menu() {
 				fmt.Println(strings.ReplaceAll(raw, "ID", string(m.ID)))
 				break
 			}
-			fmt.Printf(`{"jsonrpc":"2.0", "id":%s,"result":%s}`+"\n", m.ID, strings.ReplaceAll(params.Want, "HUGE", strings.Repeat("x", 5<<20)))
+			fmt.Printf(`{"jsonrpc":"2.0", "id":%s,"result":%s}`+"\n", m.ID, strings.ReplaceAll(params.Want, "HUGE", strings.Repeat("x", 4<<20)))
 		case "tools/call":
 			calls++
 			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[],"pid":%d,"calls":%d}}`+"\n", m.ID, os.Getpid(), calls)

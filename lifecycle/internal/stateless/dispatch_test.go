@@ -92,10 +92,7 @@ func TestBatchDuplicates(t *testing.T) {
 func TestLargeMessages(t *testing.T) {
 	t.Parallel()
 	_, p := greeted(t, nil)
-	size := 20 << 20
-	if sessiontest.RaceEnabled { // which makes the decoder of the test's server slow
-		size = 5 << 20
-	}
+	const size = 5 << 20
 	argument := []byte(`"` + strings.Repeat("0123456789abcdef", size/16) + `"`)
 	argument[size/2] = '#'
 	p.Send(sessiontest.CallOf("1", "size", string(argument)))

@@ -208,7 +208,7 @@ func TestFailingWarmWorkers(t *testing.T) {
 			i := pool.warmTool("echo")
 			return i >= 0 && !pool.warmTools[i].notUntil.IsZero()
 		})
-		for i := range 20 {
+		for i := range 8 {
 			p.Send(sessiontest.CallOf(fmt.Sprint(10+i), "fail", "{}"))
 			p.Answer(fmt.Sprint(10 + i))
 		}

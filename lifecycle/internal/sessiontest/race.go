@@ -1,5 +1,0 @@
-//go:build race
-
-package sessiontest
-
-const RaceEnabled = true
