@@ -42,7 +42,8 @@ confine/integration TestWithoutNamespaces/all_else|TestJail(CommandsThreads|Comm
 lifecycle Test(LeaksWarn|PinsUnreadable|PinsPages)/stateless
 lifecycle/internal/stateful TestHeirLeaves/^([3-9]|..)$|TestNothingAsked/^(forms|a_private|this_machine|another|a_host_with|a_long)
 lifecycle/internal/stateless TestLargeCancelled|TestClientLeavesUnread|TestAskable/^(never|a_|101)|TestHandshakeFails/^discovery_(error|silent|ambiguous|big)
-packages/sources TestNoLoginElsewhere/^(npm_(a_variable|a_scope_elsewhere|a_mirror|a_login_of|a_login_in_an|a_password|a_proxy|basic|CRLF|authorities|401)|pip_(further|a_netrc_(for|of)|401|no_variable|trusted|a_proxy))"
+packages/sources TestNoLoginElsewhere/^(npm_(a_variable|a_scope_elsewhere|a_mirror|a_login|a_password|a_proxy|a_helper|basic|CRLF|authorities|logins|npm.s|401)|pip_(further|a_netrc|401|no_variable|trusted|a_proxy|pip.s))
+presets TestInstalledServers/^(everything|github|memory|playwright|postgres|sequential)"
 # rooted: what differs for root.
 rooted="confine/integration
 confine/attacks

@@ -13,7 +13,7 @@ import (
 
 // TestLarge: a file of JSON may have much beside its servers. A change names its line, and is undone byte for byte.
 func TestLarge(t *testing.T) {
-	history := strings.Repeat(`{"display": "a \"b\" } ] é", "n": [1, -2.5e3, true, null, {}], "pasted": "`+strings.Repeat("text ", 200)+`"},`+"\n", 5_000)
+	history := strings.Repeat(`{"display": "a \"b\" } ] é", "n": [1, -2.5e3, true, null, {}], "pasted": "`+strings.Repeat("text ", 2_000)+`"},`+"\n", 530)
 	src := []byte("{\n\"history\": [" + history + "0],\n" + `"projects": {"/p": {"mcpServers": {"q": {"command": "x"}}}}` + "}\n")
 	if len(src) < maxSize {
 		t.Fatal("control: the file is small:", len(src))
@@ -24,7 +24,7 @@ func TestLarge(t *testing.T) {
 	after := testkit.Get(f.Apply(change))(t)
 	want := bytes.Replace(src, []byte(`"x"}`), []byte(`"/bin/jail", "args": [ "run", "--", "x"]}`), 1)
 	testkit.Equal(t, "the change is that of a small file", bytes.Equal(after, want), true)
-	if diff := f.Diff("file", change); !strings.Contains(diff, "@@ -5003 +5003 @@\n") || strings.Count(diff, "\n") != 5 {
+	if diff := f.Diff("file", change); !strings.Contains(diff, "@@ -533 +533 @@\n") || strings.Count(diff, "\n") != 5 {
 		t.Errorf("the difference is %.1000q", diff)
 	}
 	g := testkit.Get(Parse(JSON, after))(t)

@@ -80,9 +80,9 @@ var commands = map[sources.Tool][]string{sources.NPM: {"npm"}, sources.Pip: {"py
 
 func needs(t *testing.T, tool sources.Tool) {
 	t.Helper()
-	words := append(slices.Clone(commands[tool]), "--version")
+	words := map[sources.Tool][]string{sources.NPM: {"sh", "-c", "command -v npm"}, sources.Pip: {"python3", "-c", "import pip"}}[tool]
 	if out, err := exec.Command(words[0], words[1:]...).CombinedOutput(); err != nil {
-		testkit.Skip(t, words[0], "%v, %s", err, out)
+		testkit.Skip(t, commands[tool][0], "%v, %s", err, out)
 	}
 }
 

@@ -86,11 +86,12 @@ func (h fakeHost) check(op, p string) error {
 	if !strings.HasPrefix(p, "/") || path.Clean(p) != p {
 		panic(fmt.Sprintf("fake host: %s(%q): not absolute and clean", op, p))
 	}
-	for dir := path.Dir(p); dir != "/"; dir = path.Dir(dir) {
-		if h[dir].mode&fs.ModeSymlink != 0 {
+	for dir, _ := hostfs.Split(p); dir != "/"; dir, _ = hostfs.Split(dir) {
+		at := h[dir]
+		if at.mode&fs.ModeSymlink != 0 {
 			panic(fmt.Sprintf("fake host: %s(%q): through the link %s", op, p, dir))
 		}
-		if h[dir].denied {
+		if at.denied {
 			return &fs.PathError{Op: op, Path: p, Err: fs.ErrPermission}
 		}
 	}

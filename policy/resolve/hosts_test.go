@@ -277,6 +277,9 @@ func (h *hostPlayer) resolve(p *policy.Policy, err error) string {
 		checkProfile(h.t, out)
 		h.profile = out
 	}
+	if err == nil && len(ws) == 0 && !testkit.Long() {
+		return ""
+	}
 	_, early, errEarly := CheckFiles(p, h.host)
 	for _, w := range early {
 		if err == nil && !slices.Contains(ws, w) {

@@ -84,13 +84,13 @@ func (h fakeHost) macName(p string) string {
 	if _, ok := h[p]; ok {
 		return p
 	}
-	key := func(s string) string { return strings.ToLower(norm.NFD.String(s)) }
 	at := "/"
 	for name := range strings.SplitSeq(p[1:], "/") {
 		next := path.Join(at, name)
 		if _, ok := h[next]; !ok {
+			folded := fold(name)
 			for other := range h {
-				if path.Dir(other) == at && key(path.Base(other)) == key(name) {
+				if dir, base := hostfs.Split(other); dir == at && fold(base) == folded {
 					next = other
 				}
 			}
@@ -99,6 +99,9 @@ func (h fakeHost) macName(p string) string {
 	}
 	return at
 }
+
+// fold returns a name as a disk of macOS compares it.
+func fold(name string) string { return strings.ToLower(norm.NFD.String(name)) }
 
 // mac returns a host of macOS with these files. A client with a window started mcp-jail.
 func (h fakeHost) mac() hostfs.Host {

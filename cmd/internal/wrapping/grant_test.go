@@ -319,9 +319,11 @@ func (r row) column(name string) string {
 	return filepath.Join("..", fixtures, strings.TrimSuffix(r.name, ext)+"."+name+ext)
 }
 
-// TestWrapAndUnwrap wraps and unwraps each file where its client keeps it, byte for byte. Each is also
-// tried as programs of Windows write it: with a byte order mark, CRLF, and no end of the last line.
+// TestWrapAndUnwrap wraps and unwraps each file where its client keeps it, byte for byte. One of each format is also
+// tried as programs of Windows write it: with a byte order mark, CRLF, and no end of the last line. Package edit has
+// all files in that form.
 func TestWrapAndUnwrap(t *testing.T) {
+	tried := map[string]bool{}
 	for _, r := range rows(t) {
 		t.Run(r.name, func(t *testing.T) {
 			before := testkit.ReadFile(t, filepath.Join(fixtures, r.name))
@@ -330,6 +332,11 @@ func TestWrapAndUnwrap(t *testing.T) {
 			if _, err := os.Stat(filepath.Join("testdata", r.column("unwrapped"))); err == nil || unwrapped != before {
 				testkit.Golden(t, r.column("unwrapped"), unwrapped)
 			}
+			format := filepath.Ext(r.name)
+			if tried[format] && !testkit.Long() {
+				return
+			}
+			tried[format] = true
 			windows := func(text string) string {
 				return "\ufeff" + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\r\n")
 			}

@@ -327,7 +327,7 @@ func TestFoldersWithMore(t *testing.T) {
 	}
 	must(t, os.Remove(filepath.Join(h.Project, ".continue/mcpServers/link")))
 	for i := range mostFiles {
-		write(t, filepath.Join(folder, fmt.Sprint(i)), "")
+		must(t, os.Link(filepath.Join(folder, "z.yaml"), filepath.Join(folder, fmt.Sprint(i))))
 	}
 	if got := strings.Join(found(t, h, Selection{}), "\n"); !strings.Contains(got, ".continue/mcpServers: mcp-jail does not look at all") {
 		t.Errorf("many files: %s", got)

@@ -77,7 +77,8 @@ func (y *history) inForce(f *config.ServerFile) map[string]bool {
 // line is the command line of the entry as the user wrote it last.
 func (y *history) line() string { return fmt.Sprintf(`"/bin/true", "args": ["%d"`, y.words) }
 
-// command runs mcp-jail grant for the server, after it has looked for that.
+// command runs mcp-jail grant for the server, after it has looked for that. Mostly it leaves out that the change is
+// shown and made again, which costs more than all else.
 func (y *history) command(remove bool, flag string) {
 	y.t.Helper()
 	host, err := hostfs.LocalHost()
@@ -91,8 +92,10 @@ func (y *history) command(remove bool, flag string) {
 	e.remove = remove
 	wanted, err := e.spelled(strings.SplitN(flag, " ", 2))
 	must(y.t, err)
-	if err = e.want("", wanted); err == nil {
+	if err = e.want("", wanted); err == nil && y.random.IntN(6) == 0 {
 		err = e.Write(terminal.New(out, out, out), How{Yes: true})
+	} else if err == nil {
+		err = os.WriteFile(files[0].Path, e.File().Encode(), 0o600)
 	}
 	if err != nil {
 		y.t.Errorf("%q: %v", y.log, err)
