@@ -94,6 +94,10 @@ func TestTailSplit(t *testing.T) {
 			}
 		}
 	}
+	fmt.Fprintf(tail, "\n%s%s\n", strings.Repeat("x", lineBytes-len(token)+1), token)
+	if cut := tail.Lines(1)[0]; strings.Contains(cut, token[:minSecret]) {
+		t.Errorf("a line that is too long ends with %q", cut[len(cut)-len(token):])
+	}
 }
 
 func TestTailLines(t *testing.T) {

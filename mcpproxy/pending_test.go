@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -135,10 +136,14 @@ func TestBatch(t *testing.T) {
 	if out.Len() > 0 {
 		t.Errorf("too early: %q", out.String())
 	}
+	file := b.spill.file
 	testkit.Must(t, b.Inject([]byte(`{"id":3,"error":{}}`+"\n")))
 	want := `[{"id":9007199254740993, "result":{ }},{"id":"one", "result":{"a":1}},{"id":3,"error":{}}]` + "\n"
 	if out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
+	}
+	if _, err := file.Stat(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("its file is still open: %v", err)
 	}
 	for _, late := range []error{b.Send(edited), b.Drop(), b.Inject([]byte("{}"))} {
 		if late != ErrNotWaited {

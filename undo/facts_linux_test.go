@@ -424,9 +424,10 @@ func TestOutOfGrant(t *testing.T) {
 // TestChangedMeanwhile: what the user changes between the comparison and the undo, or during the undo, is the
 // user's for the next undo too.
 func TestChangedMeanwhile(t *testing.T) {
-	w := newWorld(t, "a=1", "gone=2", "way/")
+	w := newWorld(t, "a=1", "gone=2", "other=3", "way/")
 	w.begin(false)
 	w.calls(func() { w.write("a=server") }, func() { w.write("new=server") }, func() { w.remove("gone") })
+	w.calls(func() { w.remove("other") }, func() { w.write("other=server") })
 	w.calls(func() { w.remove("way") }, func() { w.write("way=server") })
 	id := w.end()
 	s, err := w.store.Session(id)
@@ -442,6 +443,7 @@ func TestChangedMeanwhile(t *testing.T) {
 		}
 		if names, _ := filepath.Glob(w.at(tempPrefix + "*")); len(names) > 0 {
 			w.plain("gone=user")
+			w.plain("other=user")
 		}
 	}
 	_, err = r.Run()
@@ -453,7 +455,7 @@ func TestChangedMeanwhile(t *testing.T) {
 		}
 	}
 	stay, _ := w.undo(id, 0)
-	for _, name := range []string{"a", "new", "gone", "way"} {
+	for _, name := range []string{"a", "new", "gone", "other", "way"} {
 		if b, _ := os.ReadFile(w.at(name)); string(b) != "user" || !strings.Contains(stay[name], "after the server's last change") {
 			t.Errorf("%s has %q: %s", name, b, stay[name])
 		}

@@ -20,7 +20,7 @@ func TestWorkspaceWord(t *testing.T) {
 	}{
 		"": {rw, true}, "[servers.s.access]\n": {0, false}, "access.fs = []\n": {0, false}, "access.workspace = 'write'\n": {rw, true}, "access.workspace = 'read'\n": {policy.Read, false}, "access.workspace = 'none'\n": {0, false},
 		"access.sensitive_paths = ['a']\n": {rw, true}, "access.fs = [{ path = 'a', deny = true }]\n": {rw, true}, "access.net = [{ host = 'a', allow = false }]\naccess.env = [{ name = 'A', read = false }]\n": {rw, true},
-		"access.fs = [{ path = '~/a', read = true }]\n": {0, false}, "access.net = [{ host = 'a', allow = true }]\n": {0, false}, "access.commands.git = {}\n": {0, false}, "access.inbound = [{ port = 3000 }]\n": {0, false},
+		"access.fs = [{ path = '~/a', read = true }]\n": {0, false}, "access.net = [{ host = 'a', allow = true }]\n": {0, false}, "access.commands.git = {}\n": {0, false}, "access.commands.git = {}\naccess.fs = [{ path = 'a', deny = true }]\n": {0, false}, "access.inbound = [{ port = 3000 }]\n": {0, false},
 		"access.workspace = 'write'\naccess.net = [{ host = 'a', allow = true }]\n": {rw, false}, "access.workspace = 'read'\naccess.fs = [{ path = 'a', deny = true }]\n": {policy.Read, false},
 	} {
 		for _, tool := range []string{"", "t"} {

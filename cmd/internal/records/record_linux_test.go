@@ -203,6 +203,12 @@ func TestLock(t *testing.T) {
 	if _, free := d.Lock(); free || !d.Running() {
 		t.Error("not held by two sessions")
 	}
+	must(t, TakeHome(host, "begun"))
+	begun := testkit.Get(Open(host, "begun"))(t)
+	defer begun.Close()
+	if !begun.Running() {
+		t.Error("not held by a start that has made no record yet")
+	}
 }
 
 // TestPrograms tests that programs are noted apart from what a server may write, and go with it.

@@ -79,11 +79,6 @@ func (k *keeping) Start(p *policy.Profile, launcher confine.Launcher, start func
 	}
 	launcher.Kept = files
 	process, err := start(launcher)
-	if err == nil {
-		if err = confine.Undumpable(); err != nil {
-			process.Kill()
-		}
-	}
 	if err != nil {
 		closeFiles(files)
 		return nil, err

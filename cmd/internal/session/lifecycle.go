@@ -77,17 +77,19 @@ func (f *Followed) start(ctx context.Context, launcher confine.Launcher, p *poli
 		return err
 	}
 	start := func(l confine.Launcher) (*confine.Process, error) {
-		return f.target().Start(ctx, p, func(p *policy.Profile) (*confine.Process, error) { return launch(l, p) })
+		started, err := f.target().Start(ctx, p, func(p *policy.Profile) (*confine.Process, error) { return launch(l, p) })
+		if err == nil {
+			if err = confine.Undumpable(); err != nil {
+				started.Kill()
+			}
+		}
+		return started, err
 	}
 	if p.Undo.On() {
 		return f.keeping.Start(p, launcher, start)
 	}
 	started, err := start(launcher)
 	if err != nil {
-		return nil, err
-	}
-	if err := confine.Undumpable(); err != nil {
-		started.Kill()
 		return nil, err
 	}
 	return started, nil

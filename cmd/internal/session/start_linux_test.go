@@ -94,6 +94,9 @@ func TestStartRetriesAfterHostChange(t *testing.T) {
 	s := found.Follow(terminal.Console{}).Session(terminal.Console{}, confine.Launcher{})
 	process, err := s.Launcher.Start(t.Context(), found.Profile, confine.Stdio{})
 	must(t, err)
+	if dumpable, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); err != nil || dumpable != 0 {
+		t.Errorf("another process of the user can read the memory of the session: %d, %v", dumpable, err)
+	}
 	process.Kill()
 	process.Wait()
 }
