@@ -37,7 +37,8 @@ packages/install
 packaging
 cmd/internal/commands TestInstall(Interrupted|Several|Unconfigured|Unlisted)|TestUpdateShowsToolsOfOtherClients
 cmd/mcp-jail ^(TestCallsOfStart|TestContainers|TestExplain.*|TestEmbedding|TestClients.*|TestFollow|TestForeignDirectories|TestNested|TestOwnMemory.*|TestPreset(Browsers|Stateless|Tools)|TestServerMemoryDiagnosed|TestSixteenServers|TestStatelessKilledLeavesNothing|TestUndoRandom|TestWithoutNamespacesPackage.*)$|TestDocumentsRun/docs|TestPrintedCommandsRun/^(letters|a_comma|a_file_in|a_folder_out|a_file_out|by_python|that_is|a_link|a_script|its_|to_make_a_(folder|link)|to_remove|to_move|to_cut|to_write|a_temporary|a_variable_of|a_socket)|TestLearnNoKeys/^(a_key|the_(directory_by|home))|TestLearnNoHooks/^(.npm|proj|.config)|TestStatelessToolsNeverShare/warm|TestScripts/^(again.*|package_(believed|failing|install|project|scripts)|run_limits|stored|terminal|why_.*|wrap_.*)$
-confine/integration TestWithoutNamespaces/all_else|TestJail(CommandsThreads|CommandsHostile|Survivors|NameRace|Thousand|RaceForObjects|SwapsDuring|MemoryOfManyChildren)|TestJailAgreesWithThePolicy/seeds_27|TestJailBlockedCallsDelayNoOthers/swapped
+confine/egress TestProxyClients/^(Java|npm|pip|requests)$
+confine/integration TestWithoutNamespaces/all_else|TestJail(CommandsThreads|CommandsHostile|Survivors|NameRace|Thousand|RaceForObjects|SwapsDuring|MemoryOfManyChildren)|TestJailAgreesWithThePolicy/more|TestJailFaultsOfFurtherCalls|TestJailBlockedCallsDelayNoOthers/swapped
 packages/sources TestNoLoginElsewhere/^(npm_(a_variable|a_scope_elsewhere|a_mirror|a_login_of|a_login_in_an|a_password|a_proxy|basic|CRLF|authorities|401)|pip_(further|a_netrc_(for|of)|401|no_variable|trusted|a_proxy))"
 # rooted: what differs for root.
 rooted="confine/integration
