@@ -38,7 +38,8 @@ packaging
 . TestThirdPartyLicenses
 cmd/internal/commands TestInstall(Interrupted|Several|Unconfigured|Unlisted)|TestUpdateShowsToolsOfOtherClients
 cmd/mcp-jail ^(TestCallsOfStart|TestContainers|TestExplain.*|TestEmbedding|TestClients.*|TestFollow|TestForeignDirectories|TestNested|TestOwnMemory.*|TestPreset(Browsers|Stateless|Tools)|TestServerMemoryDiagnosed|TestSixteenServers|TestStatelessKilledLeavesNothing|TestUndoRandom|TestWithoutNamespacesPackage.*)$|TestDocumentsRun/docs|TestPrintedCommandsRun/^(letters|a_comma|a_file_in|a_folder_out|a_file_out|by_python|that_is|a_link|a_script|its_|to_make_a_(folder|link)|to_remove|to_move|to_cut|to_write|a_temporary|a_variable_of|a_socket)|TestLearnNoKeys/^(a_key|the_(directory_by|home))|TestLearnNoHooks/^(.npm|proj|.config)|TestStatelessToolsNeverShare/warm|TestScripts/^(again.*|package_(believed|failing|install|project|scripts)|run_limits|stored|terminal|why_.*|wrap_.*)$
-confine/integration TestWithoutNamespaces/all_else|TestJail(CommandsThreads|CommandsHostile|Survivors|NameRace|Thousand|RaceForObjects|SwapsDuring|MemoryOfManyChildren)|TestJailAgreesWithThePolicy/seeds_27|TestJailBlockedCallsDelayNoOthers/swapped
+confine/egress TestProxyClients/^(Java|npm|pip|requests)$
+confine/integration TestWithoutNamespaces/all_else|TestJail(CommandsThreads|CommandsHostile|Survivors|NameRace|Thousand|RaceForObjects|SwapsDuring|MemoryOfManyChildren)|TestJailAgreesWithThePolicy/more|TestJailFaultsOfFurtherCalls|TestJailBlockedCallsDelayNoOthers/swapped
 lifecycle Test(LeaksWarn|PinsUnreadable|PinsPages)/stateless
 lifecycle/internal/stateful TestHeirLeaves/^([3-9]|..)$|TestNothingAsked/^(forms|a_private|this_machine|another|a_host_with|a_long)
 lifecycle/internal/stateless TestLargeCancelled|TestClientLeavesUnread|TestAskable/^(never|a_|101)|TestHandshakeFails/^discovery_(error|silent|ambiguous|big)

@@ -24,10 +24,7 @@ func descriptors(t testing.TB) int {
 // TLS, and neither. None fails, and no descriptor or goroutine is left.
 func TestManyConnections(t *testing.T) {
 	const atOnce = 200
-	total := 2000
-	if testkit.Long() {
-		total = 10_000
-	}
+	total := testkit.Rounds(600, 10_000)
 	listen(t, "[2001:db8::7]:80", echo(""))
 	g, _ := testGateway(t, map[string][]string{"six.test": {"2001:db8::7"}}, allow("six.test"))
 	g.Serve(sockets(t, 80))

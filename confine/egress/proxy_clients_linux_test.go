@@ -117,7 +117,7 @@ func TestProxyClients(t *testing.T) {
 		{"npm", "npm", []string{"npm", "install", "plain", "--registry=https://HOST/"}, "added 1 package", "403", "443"},
 		{"pip", "python3", []string{"python3", "-m", "pip", "download", "--no-deps", "--index-url=https://HOST/simple", "plain"}, "Successfully downloaded", "403 mcp-jail: evil.test:443 is not granted; to grant it: --net evil.test", "443"},
 		{"Python, urllib", "python3", python("import urllib.request; print(urllib.request.urlopen('https://HOST/hello').read())"), "hello from the host", "403 mcp-jail: evil.test:443 is not granted; to grant it: --net evil.test", "443"},
-		{"Python, requests", "python3", python("try: import requests\nexcept ImportError: from pip._vendor import requests\nr = requests.get('https://HOST/hello'); r.raise_for_status(); print(r.text)"), "hello from the host", "403 mcp-jail: evil.test:443 is not granted; to grant it: --net evil.test", "443"},
+		{"requests", "python3", python("try: import requests\nexcept ImportError: from pip._vendor import requests\nr = requests.get('https://HOST/hello'); r.raise_for_status(); print(r.text)"), "hello from the host", "403 mcp-jail: evil.test:443 is not granted; to grant it: --net evil.test", "443"},
 		{"Go", "go", []string{goClient, "https://HOST/hello"}, "hello from the host", "mcp-jail: evil.test:443 is not granted; to grant it: --net evil.test", "443"},
 		{"Java", "java", []string{"java", "-XX:-UsePerfData", "JAVA", "http://HOST/hello"}, "hello from the host", "403", "80"},
 		{"node", "node", []string{"NODE", "-e", "fetch('https://HOST/hello').then(async r => console.log(r.status, await r.text())).catch(e => { console.error(e, e.cause); process.exit(1) })"}, "200 hello from the host", "403", "443"},

@@ -154,7 +154,7 @@ func TestJailHomeHolds(t *testing.T) {
 	if kernel.Detect().FullCopies.Answer != kernel.Yes {
 		unnamed = "ENOTSUP" // overlayfs has files without a name since Linux 6.3
 	}
-	for _, c := range []struct{ attempt, want string }{
+	rows := []struct{ attempt, want string }{
 		{"rewrite x", "ok"}, {"rewrite link", "ok"}, {"rewrite hard", "ok"}, {"rewrite-opened x", "ok"}, {"write-mapped x", "ok"}, {"trunc x", "ok"}, {"truncate link", "ok"},
 		{"create new", "ok"}, {"mkfile new", "ok"}, {"mkdir new", "ok"}, {"symlink new", "ok"}, {"mkfifo new", "ok"}, {"mksock new", "ok"}, {"tmpfile new", unnamed},
 		{"create-renamed other new", "ok"}, {"create-linked other new", "ok"}, {"link x new", "ok"}, {"link hard dir/new", "ok"},
@@ -164,33 +164,44 @@ func TestJailHomeHolds(t *testing.T) {
 		{"exchange x dir/y", "ok"}, {"exchange x link", "ok"}, {"swap-dir dir", "EXDEV"},
 		{"chmod x", "ok"}, {"chmod-fd dir", "ok"}, {"chmod dir", "ok"}, {"utimes x", "ok"}, {"touch dir", "ok"}, {"lutimes link", "ok"}, {"futimes x", "ok"}, {"utime x", "ok"},
 		{"chown x", "ok"}, {"lchown link", "ok"},
-	} {
-		t.Run(c.attempt, func(t *testing.T) {
-			t.Parallel()
-			run := func(profile func(*policy.Profile) *policy.Profile) (got attacker.Outcome, changed bool) {
-				home := plantHome(t)
-				p := profile(homeProfile(t, home))
-				a := attacker.Attempt(strings.Fields(c.attempt))
-				for i := 1; i < len(a); i++ {
-					a[i] = filepath.Join(home, a[i])
-				}
-				before := everything(t, filepath.Dir(home))
-				got, _, _ = strings.Cut(jailtest.Attempts(t, p, a)[0], " ")
-				return got, everything(t, filepath.Dir(home)) != before
-			}
-			if got, changed := run(kept); got != attacker.Succeeded || !changed {
-				t.Errorf("where HOME is kept: %s, changed %v", got, changed)
-			}
-			if got, changed := run(func(p *policy.Profile) *policy.Profile { return p }); got != c.want || changed {
-				t.Errorf("%s, changed %v; want %s", got, changed, c.want)
-			}
-		})
+	}
+	// Each row has a directory of HOME with a tree of its own.
+	home := plantHome(t)
+	var all []attacker.Attempt
+	var dirs, before []string
+	for i, c := range rows {
+		dir := filepath.Join(home, fmt.Sprint(i))
+		testkit.PlantBelow(t, dir, "x", "y", "hard = x", "link -> x", "dir/y", "dir/sub/z", "empty/")
+		a := attacker.Attempt(strings.Fields(c.attempt))
+		for i := 1; i < len(a); i++ {
+			a[i] = filepath.Join(dir, a[i])
+		}
+		all, dirs = append(all, a), append(dirs, dir)
+	}
+	for _, dir := range dirs {
+		before = append(before, everything(t, dir))
+	}
+	p := homeProfile(t, home)
+	for i, got := range jailtest.Attempts(t, p, all...) {
+		jailtest.Expect(t, rows[i].attempt, firstWord(got), rows[i].want)
+		if everything(t, dirs[i]) != before[i] {
+			t.Errorf("%s: the host's tree has changed", rows[i].attempt)
+		}
 	}
 	// What no jail lets through, and what would lead to a layer below if it did.
-	home := plantHome(t)
-	before := everything(t, filepath.Dir(home))
-	for _, c := range testkit.TableIn[struct{ attempt, want string }](t, tables, "jail-home-holds.txt") {
-		jailtest.Expect(t, c.attempt, jailtest.Attempt(t, homeProfile(t, home), strings.Fields(c.attempt)[0], strings.Fields(strings.ReplaceAll(c.attempt, "HOME", home))[1:]...), c.want)
+	host := everything(t, filepath.Dir(home))
+	var outside []attacker.Attempt
+	table := testkit.TableIn[struct{ attempt, want string }](t, tables, "jail-home-holds.txt")
+	for _, c := range table {
+		outside = append(outside, strings.Fields(strings.ReplaceAll(c.attempt, "HOME", home)))
 	}
-	testkit.Equal(t, "the host's tree", everything(t, filepath.Dir(home)), before)
+	for i, got := range jailtest.Attempts(t, p, outside...) {
+		jailtest.Expect(t, table[i].attempt, got, table[i].want)
+	}
+	testkit.Equal(t, "the host's tree", everything(t, filepath.Dir(home)), host)
+	for i, got := range jailtest.Attempts(t, kept(p), all...) {
+		if changed := everything(t, dirs[i]) != before[i]; firstWord(got) != attacker.Succeeded || !changed {
+			t.Errorf("%s, where HOME is kept: %s, changed %v", rows[i].attempt, got, changed)
+		}
+	}
 }

@@ -145,7 +145,7 @@ func TestJailHomeChangesDuringCalls(t *testing.T) {
 		name := []string{"x", "dir/y", "dir/sub/z", "dir/new"}[i%4]
 		calls = append(calls, attacker.Try("rewrite", name), attacker.Try("mkfile", name), attacker.Try("rename", name, "moved"), attacker.Try("list", "dir"), attacker.Try("unlink", "moved"))
 	}
-	for range 10 {
+	for range jailtest.Rounds(3, 10) {
 		jailtest.Attempts(t, homeProfile(t, home), calls...)
 	}
 	stop()

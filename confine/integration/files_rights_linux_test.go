@@ -87,71 +87,82 @@ func testRights(t *testing.T, in func(testing.TB, *policy.Profile, ...attacker.A
 		rows = slices.DeleteFunc(rows, func(r rightsRow) bool { return strings.HasPrefix(r.attempt, "mksock ") })
 	}
 	program := testkit.Get(os.ReadFile("/usr/bin/true"))(t)
-	// together makes the attempts of rows, each in a fresh tree of its own, and looks at each outcome. What is
-	// refused must not have changed the tree.
-	together := func(what string, rows []rightsRow, run func(dirs []string, all []attacker.Attempt) []attacker.Outcome, want func(rightsRow, attacker.Outcome) attacker.Outcome) {
+	plant := func() string {
+		dir := testkit.Plant(t, "file", "other", "link -> file", "empty/", "full/inner")
+		testkit.Must(t, testkit.WriteProgram(filepath.Join(dir, "true"), program))
+		return dir
+	}
+	// allowed makes the attempts of rows, each in a tree of its own.
+	allowed := func(what string, run func(dirs []string, all []attacker.Attempt) []attacker.Outcome) {
 		t.Helper()
-		var dirs, before []string
+		var dirs []string
 		var all []attacker.Attempt
 		for _, row := range rows {
-			dir := testkit.Plant(t, "file", "other", "link -> file", "empty/", "full/inner")
-			testkit.Must(t, testkit.WriteProgram(filepath.Join(dir, "true"), program))
-			dirs, before, all = append(dirs, dir), append(before, jailtest.HostTree(t, dir)), append(all, row.words(dir))
+			dir := plant()
+			dirs, all = append(dirs, dir), append(all, row.words(dir))
 		}
 		for i, got := range run(dirs, all) {
-			got, _, _ = strings.Cut(got, " ")
-			wanted := want(rows[i], got)
-			jailtest.Expect(t, rows[i].attempt+", "+what, got, wanted)
-			if wanted != attacker.Succeeded && jailtest.HostTree(t, dirs[i]) != before[i] {
-				t.Errorf("%s, %s: the host's tree has changed", rows[i].attempt, what)
-			}
+			jailtest.Expect(t, rows[i].attempt+", "+what, firstWord(got), attacker.Succeeded)
 		}
 	}
-	// jailed makes them in one jail that gives each tree the rights of its row.
-	jailed := func(what string, rows []rightsRow, rights func(rightsRow) policy.Rights, want func(rightsRow, attacker.Outcome) attacker.Outcome) {
+	// granted makes them in one jail that gives each tree the rights of its row.
+	granted := func(what string, rights func(rightsRow) policy.Rights) {
 		t.Helper()
-		together(what, rows, func(dirs []string, all []attacker.Attempt) []attacker.Outcome {
+		allowed(what, func(dirs []string, all []attacker.Attempt) []attacker.Outcome {
 			var grants []jailtest.Grant
 			for i, dir := range dirs {
-				if has := rights(rows[i]); has != 0 {
-					grants = append(grants, jailtest.Grant{Path: dir, Rights: has})
-				}
+				grants = append(grants, jailtest.Grant{Path: dir, Rights: rights(rows[i])})
 			}
 			return in(t, jailtest.Profile(t, grants...), all...)
-		}, want)
+		})
 	}
-	always := func(o attacker.Outcome) func(rightsRow, attacker.Outcome) attacker.Outcome {
-		return func(rightsRow, attacker.Outcome) attacker.Outcome { return o }
-	}
-	same := func(rights policy.Rights) func(rightsRow) policy.Rights {
-		return func(rightsRow) policy.Rights { return rights }
+	// refused makes them in one tree, which stays as it was, in a jail that gives it these rights.
+	refused := func(what string, rows []rightsRow, rights policy.Rights, want ...attacker.Outcome) {
+		t.Helper()
+		dir := plant()
+		before := jailtest.HostTree(t, dir)
+		var grants []jailtest.Grant
+		if rights != 0 {
+			grants = append(grants, jailtest.Grant{Path: dir, Rights: rights})
+		}
+		var all []attacker.Attempt
+		for _, row := range rows {
+			all = append(all, row.words(dir))
+		}
+		for i, got := range in(t, jailtest.Profile(t, grants...), all...) {
+			if !slices.Contains(want, firstWord(got)) {
+				t.Errorf("%s, %s: %s, want %v", rows[i].attempt, what, got, want)
+			}
+		}
+		testkit.Equal(t, "the host's tree, "+what, jailtest.HostTree(t, dir), before)
 	}
 	needing := func(rights policy.Rights) []rightsRow {
 		return slices.DeleteFunc(slices.Clone(rows), func(r rightsRow) bool { return r.needs&rights == 0 })
 	}
-	together("unconfined", rows, func(_ []string, all []attacker.Attempt) []attacker.Outcome {
+	allowed("unconfined", func(_ []string, all []attacker.Attempt) []attacker.Outcome {
 		return jailtest.Unconfined(t, "/", all...)
-	}, always(attacker.Succeeded))
-	jailed("with what it needs", rows, func(r rightsRow) policy.Rights { return r.needs }, always(attacker.Succeeded))
-	jailed("with everything", rows, same(policy.AllRights), always(attacker.Succeeded))
+	})
+	granted("with what it needs", func(r rightsRow) policy.Rights { return r.needs })
+	granted("with everything", func(rightsRow) policy.Rights { return policy.AllRights })
 	for _, one := range []policy.Rights{r, c, u, d, x} {
 		need := needing(one)
 		if one == u && !refusesTruncating() {
 			notTruncating(t)
 			need = slices.DeleteFunc(need, func(r rightsRow) bool { return strings.HasPrefix(r.attempt, "truncate ") })
 		}
-		jailed("without "+one.String(), need, same(policy.AllRights&^one), always("EACCES"))
+		refused("without "+one.String(), need, policy.AllRights&^one, "EACCES")
 	}
 	if !mounts {
 		return
 	}
-	jailed("read-only", needing(w), same(rx), always("EROFS")) // a read-only mount answers before Landlock
-	jailed("not granted at all", rows, same(0), func(r rightsRow, got attacker.Outcome) attacker.Outcome {
-		if got == "EROFS" && !strings.HasPrefix(r.attempt, "rename") && !strings.HasPrefix(r.attempt, "link") {
-			return got
-		}
-		return "ENOENT"
-	})
+	refused("read-only", needing(w), rx, "EROFS") // a read-only mount answers before Landlock
+	missing := func(two bool) []rightsRow {
+		return slices.DeleteFunc(slices.Clone(rows), func(r rightsRow) bool {
+			return two != (strings.HasPrefix(r.attempt, "rename") || strings.HasPrefix(r.attempt, "link"))
+		})
+	}
+	refused("not granted at all", missing(true), 0, "ENOENT")
+	refused("not granted at all", missing(false), 0, "ENOENT", "EROFS")
 }
 
 // refusesTruncating reports whether Landlock or the supervisor does.

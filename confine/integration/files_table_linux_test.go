@@ -32,11 +32,14 @@ type fileTable struct {
 // fileRow is an attempt in DIR, and its outcome in the jail: whole, or the first word if it has one word.
 type fileRow struct{ attempt, want string }
 
-// check makes the attempts of a file below testdata. Unconfined each succeeds that is not uncontrolled. Those
-// that are to be refused share a tree and a jail, since they change nothing. Each other one has its own.
+// check makes the attempts of a file below testdata. Unconfined each succeeds that is not uncontrolled. In one
+// jail, those that are to be refused share a tree, since they change nothing. Each other one has its own.
 func (c fileTable) check(t *testing.T, file string) {
-	var refused, allowed []fileRow
-	var free []attacker.Attempt
+	shared := testkit.Plant(t, c.tree...)
+	before := jailtest.HostTree(t, shared)
+	var free, jailed []attacker.Attempt
+	var all []fileRow
+	dirs := []string{shared}
 	for _, row := range rows(t, file, 3) {
 		attempt, want := row[0], row[1]
 		if want == "TRUNCATED" {
@@ -48,44 +51,39 @@ func (c fileTable) check(t *testing.T, file string) {
 		if row[2] != "uncontrolled" {
 			free = append(free, jailtest.Tries(testkit.Plant(t, c.tree...), attempt)...)
 		}
+		dir := shared
 		if firstWord(want) == attacker.Succeeded {
-			allowed = append(allowed, fileRow{attempt, want})
-		} else {
-			refused = append(refused, fileRow{attempt, want})
+			dir = testkit.Plant(t, c.tree...)
+			dirs = append(dirs, dir)
 		}
+		all, jailed = append(all, fileRow{attempt, want}), append(jailed, jailtest.Tries(dir, attempt)...)
 	}
 	for i, got := range jailtest.Unconfined(t, "/", free...) {
 		jailtest.Expect(t, fmt.Sprint(free[i], ", unconfined"), firstWord(got), attacker.Succeeded)
 	}
-	c.together(t, refused...)
-	for _, row := range allowed {
-		t.Run(row.attempt, func(t *testing.T) {
-			t.Parallel()
-			c.together(t, row)
-		})
-	}
-}
-
-// together makes the attempts of rows in one tree and one jail. If all are refused, the host's tree is as it was.
-func (c fileTable) together(t *testing.T, rows ...fileRow) {
-	t.Helper()
-	dir := testkit.Plant(t, c.tree...)
-	before := jailtest.HostTree(t, dir)
-	var attempts []attacker.Attempt
-	for _, row := range rows {
-		attempts = append(attempts, jailtest.Tries(dir, row.attempt)...)
-	}
-	some := false
-	for i, got := range c.in(t, c.profile(dir), attempts...) {
-		some = some || firstWord(got) == attacker.Succeeded
-		if !strings.Contains(rows[i].want, " ") {
+	for i, got := range c.in(t, together(dirs, c.profile), jailed...) {
+		if !strings.Contains(all[i].want, " ") {
 			got = firstWord(got)
 		}
-		jailtest.Expect(t, rows[i].attempt+", in the jail", got, rows[i].want)
+		jailtest.Expect(t, all[i].attempt+", in the jail", got, all[i].want)
 	}
-	if after := jailtest.HostTree(t, dir); !some && after != before {
-		t.Errorf("the host's tree has changed:\n%s\nto\n%s", before, after)
+	testkit.Equal(t, "the host's tree", jailtest.HostTree(t, shared), before)
+}
+
+// together returns the profile of one jail that gives each of some trees what a profile for it alone gives.
+func together(dirs []string, profile func(dir string) *policy.Profile) *policy.Profile {
+	p := profile(dirs[0])
+	for _, dir := range dirs[1:] {
+		own := profile(dir)
+		for _, e := range own.Entries {
+			if policy.Within(e.Path, dir) {
+				p.Entries = append(p.Entries, e)
+			}
+		}
+		p.IgnoreCase = append(p.IgnoreCase, own.IgnoreCase...)
 	}
+	jailtest.SortEntries(p)
+	return p
 }
 
 func firstWord(o attacker.Outcome) attacker.Outcome {

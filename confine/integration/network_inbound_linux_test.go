@@ -141,19 +141,23 @@ func TestJailInboundOnly(t *testing.T) {
 // of this machine has the port.
 func TestJailInboundBinds(t *testing.T) {
 	jailtest.Needs(t)
-	for _, c := range testkit.TableIn[struct{ held, bind, want, inside string }](t, tables, "inbound-binds.txt") {
-		t.Run(c.held+" "+c.bind, func(t *testing.T) {
-			t.Parallel()
-			port := fmt.Sprint(freePort(t))
-			attempt := attacker.Attempt(strings.Fields(strings.ReplaceAll(c.bind, "PORT", port)))
-			if c.held != "" {
-				testkit.Accept(t, "tcp", strings.ReplaceAll(c.held, "PORT", port))
-			}
-			testkit.Equal(t, "without a jail", jailtest.Unconfined(t, "/", attempt)[0], c.want)
-			p := jailtest.Profile(t)
-			p.Inbound = []int{testkit.Get(strconv.Atoi(port))(t)}
-			testkit.Equal(t, "in a jail", jailtest.Attempt(t, p, attempt[0], attempt[1:]...), cmp.Or(c.inside, c.want))
-		})
+	p := jailtest.Profile(t)
+	rows := testkit.TableIn[struct{ held, bind, want, inside string }](t, tables, "inbound-binds.txt")
+	var attempts []attacker.Attempt
+	for _, c := range rows {
+		port := freePort(t)
+		number := fmt.Sprint(port)
+		attempts = append(attempts, strings.Fields(strings.ReplaceAll(c.bind, "PORT", number)))
+		if c.held != "" {
+			testkit.Accept(t, "tcp", strings.ReplaceAll(c.held, "PORT", number))
+		}
+		p.Inbound = append(p.Inbound, port)
+	}
+	slices.Sort(p.Inbound)
+	free, inside := jailtest.Unconfined(t, "/", attempts...), jailtest.Attempts(t, p, attempts...)
+	for i, c := range rows {
+		testkit.Equal(t, fmt.Sprint(c.held, " ", attempts[i], ", without a jail"), free[i], c.want)
+		testkit.Equal(t, fmt.Sprint(c.held, " ", attempts[i], ", in a jail"), inside[i], cmp.Or(c.inside, c.want))
 	}
 }
 

@@ -219,33 +219,47 @@ func (f *fault) strike(b *jail.Builder, steps []jail.Step) []jail.Step {
 	}}}, steps...)
 }
 
-// TestJailFaults: if any call of the build fails, the start fails with the name of the step.
-// Nothing of the program has run, and nothing is left.
+// TestJailFaults: if a step of the build fails, the start fails with its name. Nothing of the program has run, and
+// nothing is left.
 func TestJailFaults(t *testing.T) {
 	jailtest.Needs(t)
+	covered := []string{
+		"directory",        // TestJailStartErrors: a working directory that is not there
+		"umask",            // umask(2) never fails
+		sys.SupervisorProc, // its calls are those of the step before
+		"seccomp",          // so is its one
+	}
+	testFaults(t, false)
+	b := &jail.Builder{}
+	everyStep(t, slices.Concat(b.FirstSteps(), b.MountSteps(), b.RestrictSteps()), append(covered, stepsOf(namespacedFaults())...))
+	everyStep(t, (&supervisor.Process{}).Steps(), stepsOf(hostNSFaults()))
+}
+
+// TestJailFaultsOfFurtherCalls: the same holds for every other call of a step.
+func TestJailFaultsOfFurtherCalls(t *testing.T) {
+	jailtest.Needs(t)
+	testFaults(t, true)
+}
+
+// testFaults tries the first fault of each step that is refused with these words, or the further ones.
+func testFaults(t *testing.T, further bool) {
 	own := ownCopy(t)
-	t.Run("with namespaces", func(t *testing.T) {
-		covered := []string{
-			"directory",        // TestJailStartErrors: a working directory that is not there
-			"umask",            // umask(2) never fails
-			sys.SupervisorProc, // its calls are those of the step before
-			"seccomp",          // so is its one
+	kinds := map[string]bool{}
+	for i, f := range slices.Concat(namespacedFaults(), hostNSFaults()) {
+		hostNS := i >= len(namespacedFaults())
+		kind := fmt.Sprint(hostNS, f.step, f.detail)
+		if kinds[kind] == further {
+			t.Run(fmt.Sprintf("namespaces %t/%s/%s", !hostNS, f.step, f.what), func(t *testing.T) { refusedStart(t, own, i, f, hostNS) })
 		}
-		for i, f := range namespacedFaults() {
-			covered = append(covered, f.step)
-			t.Run(f.step+"/"+f.what, func(t *testing.T) { refusedStart(t, own, i, f, false) })
-		}
-		b := &jail.Builder{}
-		everyStep(t, slices.Concat(b.FirstSteps(), b.MountSteps(), b.RestrictSteps()), covered)
-	})
-	t.Run("without", func(t *testing.T) {
-		var covered []string
-		for i, f := range hostNSFaults() {
-			covered = append(covered, f.step)
-			t.Run(f.step+"/"+f.what, func(t *testing.T) { refusedStart(t, own, len(namespacedFaults())+i, f, true) })
-		}
-		everyStep(t, (&supervisor.Process{}).Steps(), covered)
-	})
+		kinds[kind] = true
+	}
+}
+
+func stepsOf(faults []fault) (steps []string) {
+	for _, f := range faults {
+		steps = append(steps, f.step)
+	}
+	return steps
 }
 
 // TestJailMissingCalls: a jail holds the same without the calls that some kernels lack.

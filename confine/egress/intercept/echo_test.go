@@ -120,6 +120,7 @@ func TestEchoUnreadable(t *testing.T) {
 		for _, rule := range []policy.NetRule{withSecret("T"), only("GET")} {
 			guards := rule.Secrets != nil
 			w := newWorld(t, s, Options{Rules: []policy.NetRule{rule}, Secrets: map[string]string{"T": guarded}})
+			c := w.client(t, http2)
 			for coding, passes := range map[string]bool{
 				"Content-Encoding=br": false, "Content-Encoding=gzip, br": false, "Content-Encoding=zstd": false, "Content-Encoding=deflate": false,
 				"Grpc-Encoding=gzip": false, "Content-Encoding=identity": true, "Grpc-Encoding=identity": true, "X-Encoding=br": true,
@@ -127,7 +128,7 @@ func TestEchoUnreadable(t *testing.T) {
 				"Content-Type=text/plain; charset=UTF-8": true, "Content-Type=a/b;charset=iso-8859-1": true, "Content-Type=a/b;charset=": true, "Content-Type=charset": true,
 			} {
 				field, name, _ := strings.Cut(coding, "=")
-				res, body := do(t, w.client(t, http2), "GET", w.url("/?field="+field+"&coding="+url.QueryEscape(name)), func(r *http.Request) {
+				res, body := do(t, c, "GET", w.url("/?field="+field+"&coding="+url.QueryEscape(name)), func(r *http.Request) {
 					r.Header.Set("Accept-Encoding", "gzip;q=0, deflate, br")
 					r.Header.Set("Range", "bytes=0-3")
 					r.Header.Set("Grpc-Accept-Encoding", "gzip")

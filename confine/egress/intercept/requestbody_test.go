@@ -61,10 +61,7 @@ func TestStream(t *testing.T) {
 // bytes are counted.
 func TestUpload(t *testing.T) {
 	t.Parallel()
-	size := 8 << 20
-	if testkit.Long() {
-		size = 50 << 20
-	}
+	size := testkit.Rounds(4, 50) << 20
 	body := bytes.Repeat([]byte("0123456789abcdef"), size/16)
 	sum := sha256.Sum256(body)
 	each(t, func(t *testing.T, kind string, http2 bool, _ string) {
