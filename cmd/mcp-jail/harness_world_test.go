@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"os"
@@ -151,11 +152,7 @@ func (w *world) jail(args ...string) *exec.Cmd { return w.mcpJail(append([]strin
 // mcpJail returns the command mcp-jail ARG... It prints whole lines: where it would break one depends on the length
 // of the paths in it.
 func (w *world) mcpJail(args ...string) *exec.Cmd {
-	file := w.program
-	if file == "" {
-		file = buildBinary()
-	}
-	cmd := exec.Command(file, args...)
+	cmd := exec.Command(cmp.Or(w.program, cmdline.Main), args...)
 	cmd.Dir, cmd.Env = w.work, append(slices.Clip(w.env), "COLUMNS=10000")
 	if w.as != nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: w.as}

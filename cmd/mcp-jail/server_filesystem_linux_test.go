@@ -211,14 +211,13 @@ func TestServerFilesystemEscapes(t *testing.T) {
 // TestWorkspaceBelowTmp tests that a workspace in /tmp is granted although the jail has a
 // /tmp of its own.
 func TestWorkspaceBelowTmp(t *testing.T) {
-	need(t, "/usr/bin/python3")
 	t.Parallel()
 	w := newWorldIn(t, "/tmp")
 	outside := w.base + "-outside"
 	must(t, os.WriteFile(outside, nil, 0o644))
 	defer os.Remove(outside)
 	w.plant(t, w.work, map[string]string{"in.txt": "in here"})
-	s := open(t, w.jail("--", "/usr/bin/python3", w.fixture(t, "exec.py")), nil)
+	s := open(t, w.jail("--", installed(t, execServer)), nil)
 	if text := s.mustRun("cat", filepath.Join(w.work, "in.txt")); strings.TrimSpace(text) != "in here" {
 		t.Errorf("read: %q", text)
 	}

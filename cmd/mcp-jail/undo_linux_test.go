@@ -44,7 +44,7 @@ sqlite3 data/app.db 'create table t (x); insert into t values (1), (2); create t
 	}
 	script := filepath.Join(w.base, "agent.sh")
 	must(t, os.WriteFile(script, []byte(strings.ReplaceAll(source(t, "agent.sh"), "$N", fmt.Sprint(rounds))+"\n"), 0o644))
-	config := fmt.Sprintf("[servers.agent]\ncommand = \"node\"\narguments = [%q]\nworkspace = %q\nundo = %q\n[[servers.agent.access.fs]]\npath = \".\"\nread = true\ncreate = true\nupdate = true\ndelete = true\nexecute = true\n[[servers.agent.access.fs]]\npath = %q\nread = true\n", w.fixture(t, "exec.mjs"), w.work, mode, script)
+	config := fmt.Sprintf("[servers.agent]\ncommand = %q\nworkspace = %q\nundo = %q\n[[servers.agent.access.fs]]\npath = \".\"\nread = true\ncreate = true\nupdate = true\ndelete = true\nexecute = true\n[[servers.agent.access.fs]]\npath = %q\nread = true\n", installed(t, execServer), w.work, mode, script)
 	must(t, os.WriteFile(filepath.Join(w.base, "mcp-jail.toml"), []byte(config), 0o644))
 	return w
 }
