@@ -250,7 +250,7 @@ func matches(shown, got string) bool {
 }
 
 // TestDocumentedSecret tests the example of docs/getting-started.md: the server reads with a
-// token that it never has, and cannot write.
+// token that it never has, and cannot write. The diagnosis names that request, and proposes nothing.
 func TestDocumentedSecret(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
@@ -280,5 +280,8 @@ func TestDocumentedSecret(t *testing.T) {
 	}
 	if told := net.requests(t); told != "GET /repos/a/b/commits Bearer "+token+"\n" {
 		t.Errorf("the host was told %q", told)
+	}
+	if why := w.why(t, "github"); why.Attribution != "certain" || len(why.Grant) > 0 || !strings.Contains(why.Cause, "POST /repos/a/b/issues") {
+		t.Errorf("%+v", why)
 	}
 }

@@ -99,11 +99,8 @@ func TestGitWorktree(t *testing.T) {
 		git("worktree", "add", "-q", w.work, "-b", "feature")
 		return execRecipe(t, "worktree", "/home/me/feature", w.work, "/home/me/project", project)
 	}
-	checkRecipe(t, worktree, useRun("sh", "-ec", "\n"+source(t, "worktree.sh")))
-
-	w := newWorld(t)
-	r := worktree(t, w)
-	if got := w.attempt(t, r.name, r.config(r.access...), func(t *testing.T, w *world, s *clientSession) toolResult {
+	checkRecipe(t, worktree, func(t *testing.T, w *world, s *clientSession) toolResult {
+		r := s.tool("run", map[string]any{"argv": []string{"sh", "-ec", source(t, "worktree.sh")}})
 		git := filepath.Join(w.base, "project", ".git")
 		for _, script := range []string{
 			"echo gitdir: /tmp >.git",
@@ -116,10 +113,8 @@ func TestGitWorktree(t *testing.T) {
 		} {
 			s.mustFail("", "sh", "-c", script)
 		}
-		return toolResult{}
-	}); got.IsError {
-		t.Errorf("the server did not start: %s", got.raw)
-	}
+		return r
+	})
 }
 
 const hook = "#!/bin/sh\necho the hook ran\n! test -e stop\n"
@@ -134,27 +129,24 @@ func TestGitHooks(t *testing.T) {
 		must(t, testkit.WriteProgram(filepath.Join(w.work, ".git", "hooks", "pre-commit"), []byte(hook)))
 		return execRecipe(t, "hooks")
 	}
-	checkRecipe(t, hooks, useRun("sh", "-c", `
-		out=$(git commit --allow-empty -m next 2>&1) && case $out in *"the hook ran"*) exit 0 ;; esac
-		echo "$out"
-		exit 1
-	`))
-
-	w := newWorld(t)
-	r := hooks(t, w)
-	if got := w.attempt(t, r.name, r.config(r.access...), func(t *testing.T, w *world, s *clientSession) toolResult {
+	checkRecipe(t, hooks, func(t *testing.T, w *world, s *clientSession) toolResult {
+		r := s.tool("run", map[string]any{"argv": []string{"sh", "-c", `
+			out=$(git commit --allow-empty -m next 2>&1) && case $out in *"the hook ran"*) exit 0 ;; esac
+			echo "$out"
+			exit 1
+		`}})
 		s.mustFail("", "sh", "-c", "echo evil >.git/hooks/pre-commit")
 		s.mustFail("", "sh", "-c", "echo evil >.git/hooks/post-commit")
 		s.mustFail("", "mv", ".git/hooks", ".git/h")
-		s.mustRun("touch", "stop") // makes the hook fail, and so the commit
-		s.mustFail("the hook ran", "git", "commit", "--allow-empty", "-m", "x")
-		return toolResult{}
-	}); got.IsError {
-		t.Errorf("the server did not start: %s", got.raw)
-	}
-	if got := testkit.ReadFile(t, filepath.Join(w.work, ".git", "hooks", "pre-commit")); got != hook {
-		t.Errorf("the hook was changed: %q", got)
-	}
+		if !r.IsError {
+			s.mustRun("touch", "stop") // makes the hook fail, and so the commit
+			s.mustFail("the hook ran", "git", "commit", "--allow-empty", "-m", "x")
+		}
+		if got := testkit.ReadFile(t, filepath.Join(w.work, ".git", "hooks", "pre-commit")); got != hook {
+			t.Errorf("the hook was changed: %q", got)
+		}
+		return r
+	})
 }
 
 // TestGitBelowRepository tests that a server which was granted a part of a repository

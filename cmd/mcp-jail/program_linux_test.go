@@ -125,6 +125,21 @@ func checkRecipe(t *testing.T, recipe func(*testing.T, *world) recipe, use use) 
 	}
 }
 
+// lastRule tests that an installation works with a recipe, and that what is installed cannot be used without the last rule
+// of that.
+func (r recipe) lastRule(t *testing.T, w *world, install, later use) {
+	t.Helper()
+	for _, with := range []struct {
+		use   use
+		rules []string
+		fails bool
+	}{{install, r.access, false}, {later, r.access[:len(r.access)-1], true}, {later, r.access, false}} {
+		if got := w.attempt(t, r.name, r.config(with.rules...), with.use); got.IsError != with.fails {
+			t.Fatalf("with %q: %s", with.rules, got.raw)
+		}
+	}
+}
+
 // inWork returns the absolute path of a path in a rule.
 func (w *world) inWork(path string) string {
 	if filepath.IsAbs(path) {
