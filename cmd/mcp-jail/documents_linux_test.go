@@ -171,7 +171,7 @@ func console(ts *testscript.TestScript, text string) string {
 // printed returns what a program has printed, with the places of a user's machine.
 func printed(ts *testscript.TestScript, text string) string {
 	text = strings.ReplaceAll(text, ts.Getenv("HOME"), "/home/me")
-	text = regexp.MustCompile(`/\S*/mcp-jail-cli-\d+/bin\b`).ReplaceAllString(text, "/usr/local/bin")
+	text = regexp.MustCompile(`/\S*/mcp-jail-cli-\d+/programs\b`).ReplaceAllString(text, "/usr/local/bin")
 	// What a slow machine says besides, and how long it took.
 	text = regexp.MustCompile(`(?m)^mcp-jail: starting .* \.\.\.\n`).ReplaceAllString(text, "")
 	text = regexp.MustCompile(`\(\d+ min \d+ s left\)`).ReplaceAllString(text, "(5 min 0 s left)")

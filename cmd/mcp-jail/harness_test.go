@@ -96,9 +96,6 @@ func module(name string, file ...string) string {
 	return filepath.Join(append([]string{os.Getenv("MCPJAIL_SERVERS"), "node_modules", name}, file...)...)
 }
 
-// execServer is the program of execMain.
-const execServer = "exec-server"
-
 // installed returns the path of a program of the tests.
 func installed(t *testing.T, name string) string {
 	t.Helper()

@@ -78,7 +78,7 @@ func TestMain(m *testing.M) {
 		base, err = os.MkdirTemp("", "mcp-jail-cli-")
 	}
 	if err == nil {
-		err = install(filepath.Join(base, "bin"), self, maps.Keys(parts))
+		err = install(filepath.Join(base, "programs"), self, maps.Keys(parts))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -198,6 +198,9 @@ func probeGo(map[string]string) (string, error) {
 	return strings.TrimSpace(string(out)) + " " + body.String() + fmt.Sprint(" ", sshErr != nil), os.WriteFile("from-go.txt", []byte("x"), 0o644)
 }
 
+// execServer is the program of execMain.
+const execServer = "exec-server"
+
 // execMain is a server with one tool: run starts a program, and returns what it printed.
 func execMain() {
 	serveListed("exec", []map[string]any{{"name": "run", "inputSchema": map[string]string{"type": "object"}}}, func(c toolCall) (string, error) {
