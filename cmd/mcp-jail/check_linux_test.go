@@ -166,10 +166,9 @@ func TestCheckFindsWhatStartsRefuse(t *testing.T) {
 				}
 				return line
 			}
-			programs := filepath.Dir(buildBinary())
 			check := func() string {
 				cmd := w.mcpJail("check")
-				cmd.Env = append([]string{"COLUMNS=10000", "PATH=" + programs + ":" + strings.TrimPrefix(w.env[0], "PATH=")}, w.env[1:]...)
+				cmd.Env = append([]string{"COLUMNS=10000", "PATH=" + filepath.Dir(cmd.Path) + ":" + strings.TrimPrefix(w.env[0], "PATH=")}, w.env[1:]...)
 				out, _ := cmd.CombinedOutput()
 				return string(out)
 			}
@@ -182,7 +181,6 @@ func TestCheckFindsWhatStartsRefuse(t *testing.T) {
 			must(t, os.Chmod(filepath.Join(w.home, ".local/state/mcp-jail/servers"), 0o700))
 			if r.user && os.Getuid() == 0 {
 				w.asOrdinaryUser(t)
-				programs = filepath.Dir(w.program)
 			}
 			line = write(line, words, r.file)
 			if r.fault != nil {

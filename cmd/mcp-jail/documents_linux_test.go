@@ -171,7 +171,7 @@ func console(ts *testscript.TestScript, text string) string {
 // printed returns what a program has printed, with the places of a user's machine.
 func printed(ts *testscript.TestScript, text string) string {
 	text = strings.ReplaceAll(text, ts.Getenv("HOME"), "/home/me")
-	text = regexp.MustCompile(`/\S*/testscript-main\d+/bin\b`).ReplaceAllString(text, "/usr/local/bin")
+	text = regexp.MustCompile(`/\S*/mcp-jail-cli-\d+/programs\b`).ReplaceAllString(text, "/usr/local/bin")
 	// What a slow machine says besides, and how long it took.
 	text = regexp.MustCompile(`(?m)^mcp-jail: starting .* \.\.\.\n`).ReplaceAllString(text, "")
 	text = regexp.MustCompile(`\(\d+ min \d+ s left\)`).ReplaceAllString(text, "(5 min 0 s left)")
@@ -250,7 +250,7 @@ func matches(shown, got string) bool {
 }
 
 // TestDocumentedSecret tests the example of docs/getting-started.md: the server reads with a
-// token that it never has, and cannot write.
+// token that it never has, and cannot write. The diagnosis names that request, and proposes nothing.
 func TestDocumentedSecret(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
@@ -280,5 +280,8 @@ func TestDocumentedSecret(t *testing.T) {
 	}
 	if told := net.requests(t); told != "GET /repos/a/b/commits Bearer "+token+"\n" {
 		t.Errorf("the host was told %q", told)
+	}
+	if why := w.why(t, "github"); why.Attribution != "certain" || len(why.Grant) > 0 || !strings.Contains(why.Cause, "POST /repos/a/b/issues") {
+		t.Errorf("%+v", why)
 	}
 }

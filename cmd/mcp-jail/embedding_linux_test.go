@@ -60,7 +60,7 @@ func TestEmbedding(t *testing.T) {
 			file := filepath.Join(w.base, "server.toml")
 			testkit.Must(t, os.WriteFile(file, []byte("version = 1\n[servers.notes]\n"+server+"\n"), 0o600))
 			cmd := w.plain(append(argv, file)...)
-			cmd.Env = append([]string{"PATH=" + filepath.Dir(buildBinary()) + ":" + userPath()}, w.env[1:]...)
+			cmd.Env = append([]string{"PATH=" + filepath.Dir(w.mcpJail().Path) + ":" + userPath()}, w.env[1:]...)
 			if strings.HasSuffix(want, "gap") {
 				cmd = withoutUserns(cmd)
 			}

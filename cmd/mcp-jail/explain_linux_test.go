@@ -26,7 +26,7 @@ func explainWorld(t *testing.T, lines string) *world {
 // writeConfig writes the configuration of the user with the server notes.
 func (w *world) writeConfig(t *testing.T, lines string) {
 	t.Helper()
-	config := fmt.Sprintf("version = 1\n[servers.notes]\ncommand = \"/usr/bin/python3\"\narguments = [%q]\n%s", w.fixture(t, "exec.py"), lines)
+	config := fmt.Sprintf("version = 1\n[servers.notes]\ncommand = %q\narguments = []\n%s", installed(t, execServer), lines)
 	w.plant(t, w.home, map[string]string{".config/mcp-jail/config.toml.new": config})
 	file := filepath.Join(w.home, ".config", "mcp-jail", "config.toml")
 	must(t, os.Rename(file+".new", file))
@@ -167,7 +167,7 @@ func TestOtherFailuresUnchanged(t *testing.T) {
 	if os.Getuid() == 0 { // root would read the closed file
 		w.asOrdinaryUser(t)
 	}
-	argv := []string{"/usr/bin/python3", w.fixture(t, "exec.py")}
+	argv := []string{installed(t, execServer)}
 	plain, jailed := open(t, w.plain(argv...), nil), open(t, w.jail(append([]string{"--"}, argv...)...), nil)
 	for _, script := range testkit.Table[string](t, "no-advice.txt") {
 		run := map[string]any{"argv": []string{"sh", "-c", script}}
@@ -196,7 +196,7 @@ func TestGrantedHostFails(t *testing.T) {
 		"absent.invalid":    "could not resolve it: ",
 	} {
 		w := newWorld(t)
-		s := open(t, w.jail("--net", host, "--", "/usr/bin/python3", w.fixture(t, "exec.py")), nil)
+		s := open(t, w.jail("--net", host, "--", installed(t, execServer)), nil)
 		name, at, _ := strings.Cut(host+":443", ":")
 		at, _, _ = strings.Cut(at, ":")
 		got := s.tool("run", map[string]any{"argv": []string{"/usr/bin/python3", "-c", `import socket; socket.create_connection(("` + name + `", ` + at + `)).recv(1)`}})

@@ -96,6 +96,14 @@ func module(name string, file ...string) string {
 	return filepath.Join(append([]string{os.Getenv("MCPJAIL_SERVERS"), "node_modules", name}, file...)...)
 }
 
+// installed returns the path of a program of the tests.
+func installed(t *testing.T, name string) string {
+	t.Helper()
+	file, err := exec.LookPath(name)
+	must(t, err)
+	return file
+}
+
 const (
 	everything    = "@modelcontextprotocol/server-everything"
 	filesystem    = "@modelcontextprotocol/server-filesystem"

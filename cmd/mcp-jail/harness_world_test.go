@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"os"
@@ -151,11 +152,7 @@ func (w *world) jail(args ...string) *exec.Cmd { return w.mcpJail(append([]strin
 // mcpJail returns the command mcp-jail ARG... It prints whole lines: where it would break one depends on the length
 // of the paths in it.
 func (w *world) mcpJail(args ...string) *exec.Cmd {
-	file := w.program
-	if file == "" {
-		file = buildBinary()
-	}
-	cmd := exec.Command(file, args...)
+	cmd := exec.Command(cmp.Or(w.program, cmdline.Main), args...)
 	cmd.Dir, cmd.Env = w.work, append(slices.Clip(w.env), "COLUMNS=10000")
 	if w.as != nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: w.as}
@@ -210,9 +207,17 @@ func (w *world) asOrdinaryUser(t *testing.T) {
 	}))
 }
 
-// copySelf copies the test binary into the world under the name of one of its programs.
+// copySelf copies the test binary into the world under the name of one of its programs. A link is enough unless the
+// world gets another owner.
 func (w *world) copySelf(t *testing.T, name string) string {
 	t.Helper()
+	file := filepath.Join(w.base, "bin", name)
+	must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	if os.Getuid() != 0 {
+		if err := os.Link(installed(t, cmdline.Main), file); err == nil || errors.Is(err, os.ErrExist) {
+			return file
+		}
+	}
 	return w.copyProgram(t, "/proc/self/exe", name)
 }
 

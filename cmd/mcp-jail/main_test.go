@@ -5,6 +5,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"iter"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -13,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -38,28 +39,35 @@ const withoutNamespaces = "without-namespaces"
 // mcp-jail-cli beside it, the init of their jails, the test servers and the test clients are
 // all the test binary.
 func TestMain(m *testing.M) {
+	self, err := os.Executable()
+	if err == nil { // by the name of their file: they execute themselves and each other with an argv[0] of their own
+		switch filepath.Base(self) {
+		case cmdline.Main:
+			main()
+		case cmdline.Companion:
+			commands.Program()
+		}
+	}
 	confine.RunSupervisor()
 	if os.Args[0] == withoutNamespaces {
 		withoutNamespacesMain()
 	}
 	testkit.Programs(extraPrograms).Dispatch()
-	// By the name of its file: mcp-jail executes it with its own argv[0].
-	if self, err := os.Executable(); err == nil && filepath.Base(self) == cmdline.Companion {
-		commands.Program()
-	}
 	if os.Getenv(runAsEnv) == "go-server" {
 		serve("go", "probe")
 		os.Exit(0)
 	}
 	parts := map[string]func(){
 		cmdline.Main: main, cmdline.Companion: commands.Program, "client": clientMain, "tty": ttyMain, "without-ptrace": withoutPtraceMain, withoutNamespaces: withoutNamespacesMain,
-		"silent": silentMain, "crashing": crashingMain, "garbage": garbageMain, "glutton-child": gluttonChildMain, "newcomer": newcomerMain,
+		"silent": silentMain, "crashing": crashingMain, "garbage": garbageMain, "glutton-child": gluttonChildMain, "newcomer": newcomerMain, execServer: execMain,
 	}
 	for name := range scripted {
 		parts[name] = func() { scriptedMain(name) }
 	}
-	if parts[filepath.Base(os.Args[0])] != nil {
-		testscript.Main(m, parts) // does not return
+	if part := parts[filepath.Base(os.Args[0])]; part != nil {
+		os.Args[0] = filepath.Base(os.Args[0])
+		part()
+		os.Exit(0)
 	}
 	leaveOutInstalled()
 	heedSignals()
@@ -69,13 +77,42 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		base, err = os.MkdirTemp("", "mcp-jail-cli-")
 	}
+	if err == nil {
+		err = install(filepath.Join(base, "programs"), self, maps.Keys(parts))
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	removeOnTerm(base)
 	os.Setenv("TMPDIR", base)
-	testscript.Main(cleaned{m, base}, parts)
+	status := m.Run()
+	if f := flag.Lookup("testwork"); f == nil || f.Value.String() != "true" {
+		os.RemoveAll(base)
+	}
+	os.Exit(status)
+}
+
+// install puts the programs of the tests into a directory, which becomes the first in PATH. All are links to one file:
+// testscript itself would write a copy for each if the test binary belongs to another user.
+func install(dir, self string, names iter.Seq[string]) error {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	one := filepath.Join(dir, "one")
+	if os.Link(self, one) != nil {
+		b, err := os.ReadFile(self)
+		if err = errors.Join(err, testkit.WriteProgram(one, b)); err != nil {
+			return err
+		}
+	}
+	for name := range names {
+		if err := os.Link(one, filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return os.Remove(one)
 }
 
 // heedSignals restores the default of the signals that the tests send, if the parent of the
@@ -110,35 +147,6 @@ func waitSideBySide() {
 	}
 }
 
-// cleaned removes the directory of the tests after they have run, since testscript.Main
-// does not return.
-type cleaned struct {
-	*testing.M
-	base string
-}
-
-func (c cleaned) Run() int {
-	defer func() {
-		if f := flag.Lookup("testwork"); f == nil || f.Value.String() != "true" {
-			os.RemoveAll(c.base)
-		}
-	}()
-	return c.M.Run()
-}
-
-// buildBinary builds mcp-jail and mcp-jail-cli as users have them and returns the path of
-// mcp-jail. Without the sources it is the test binary under that name, as in scripts.
-var buildBinary = sync.OnceValue(func() string {
-	dir := filepath.Join(os.TempDir(), "bin", "real") // TestMain removes it
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", dir+"/", ".", "../"+cmdline.Companion)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOPROXY=off", "GOGC=off", "GOMEMLIMIT=512MiB")
-	if cmd.Run() != nil {
-		file, _ := exec.LookPath(cmdline.Main)
-		return file
-	}
-	return filepath.Join(dir, cmdline.Main)
-})
-
 // leaveOutInstalled takes directories that have a mcp-jail out of PATH. The first command of the README
 // puts the bin of a clone into it, and mcp-jail looks for mcp-jail-tls in PATH.
 func leaveOutInstalled() {
@@ -170,7 +178,6 @@ func scriptParams(dir string) testscript.Params {
 		Setup: func(env *testscript.Env) error {
 			// The script starts in a project, beside a home.
 			home := filepath.Join(env.WorkDir, "home")
-			env.Setenv("PATH", filepath.Dir(buildBinary())+string(os.PathListSeparator)+env.Getenv("PATH"))
 			env.Setenv("HOME", home)
 			env.Setenv("USER", "tester")
 			env.Setenv("STATE", filepath.Join(home, ".local", "state", "mcp-jail"))

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // grantable are commands that fail in the jail until the user runs the line that the answer prints. HOME is the user's, and
@@ -60,8 +58,7 @@ func TestPrintedCommandsRun(t *testing.T) {
 		files[name] = "x\n"
 	}
 	files["tools/run.sh"], files["scripts/run.sh"] = "#!/bin/sh\necho ran\n", "#!/bin/sh\necho ran\n"
-	files["exec.py"] = testkit.ReadFile(t, filepath.Join("testdata", "real", "exec.py"))
-	words := []string{"/usr/bin/python3", "HOME/exec.py"}
+	words := []string{installed(t, execServer)}
 	p := newPupil(t, files, words...)
 	must(t, os.Chmod(filepath.Join(p.home, "tools/run.sh"), 0o755))
 	must(t, os.Symlink("linked/x.txt", filepath.Join(p.home, "link.txt")))

@@ -23,12 +23,11 @@ func TestProgramsWithoutCalls(t *testing.T) {
 			t.Parallel()
 			script = "cd $(mktemp -d)\n" + strings.NewReplacer("CHROMIUM", chromium(), "POSTGRES", postgresBin()).Replace(script)
 			w := newWorld(t)
-			server := w.fixture(t, "exec.mjs")
 			out, err := w.plain("sh", "-ec", script).Output()
 			if err != nil || len(out) == 0 {
 				t.Fatalf("without a jail: %v %s\n%s", err, stderrOf(err), out)
 			}
-			s := open(t, w.jail("--", "node", server), nil)
+			s := execSession(t, w)
 			testkit.Equal(t, "in the jail", strings.TrimSpace(s.mustRun("sh", "-ec", script)), strings.TrimSpace(string(out)))
 			if status := s.close(); status != 0 {
 				t.Errorf("exit status %d: %s", status, &s.stderr)

@@ -115,7 +115,7 @@ func TestPostgres(t *testing.T) {
 		testkit.NeedsLong(t)
 		checkRecipe(t, func(t *testing.T, w *world) recipe {
 			r := database(t, w)
-			r.head = "[servers.database]\ncommand = \"node\"\narguments = [\"" + w.fixture(t, "exec.mjs") + "\"]\n"
+			r.head = "[servers.database]\ncommand = \"" + installed(t, execServer) + "\"\n"
 			return r
 		}, useRun("psql", "-h", sock, "-U", "jail", "-Atc", "select 6*7", "postgres"))
 	})
@@ -153,11 +153,11 @@ func TestPostgresTCP(t *testing.T) {
 // TestSQLite tests that a database needs a rule for its directory, where SQLite writes
 // other files.
 func TestSQLite(t *testing.T) {
-	need(t, "node", "sqlite3")
+	need(t, "sqlite3")
 	t.Parallel()
 	database := func(t *testing.T, w *world) recipe {
 		w.plant(t, w.work, map[string]string{"data/": ""})
-		return nodeServer(t, w, "sqlite")
+		return execRecipe(t, "sqlite")
 	}
 	checkRecipe(t, database, func(t *testing.T, w *world, s *clientSession) toolResult {
 		return useRun("sqlite3", "-bail", filepath.Join(w.work, "data", "app.db"), `
@@ -176,7 +176,7 @@ func TestWatch(t *testing.T) {
 	t.Parallel()
 	checkRecipe(t, func(t *testing.T, w *world) recipe {
 		w.plant(t, w.work, map[string]string{"sub/": ""})
-		return nodeServer(t, w, "reader")
+		return execRecipe(t, "reader")
 	}, func(t *testing.T, w *world, s *clientSession) toolResult {
 		stop, stopped := make(chan struct{}), make(chan struct{})
 		go func() { // until the watcher has seen it: there is no sign that the watch is up

@@ -36,7 +36,7 @@ func repository(t *testing.T, w *world, dir string) (git func(args ...string)) {
 // TestGit tests the usual git commands under the default policy, and that the server
 // cannot change hooks and configuration.
 func TestGit(t *testing.T) {
-	need(t, "node", "git")
+	need(t, "git")
 	t.Parallel()
 	w := newWorld(t)
 	w.env = append(w.env, "GIT_CONFIG_NOSYSTEM=1")
@@ -44,7 +44,7 @@ func TestGit(t *testing.T) {
 	git := repository(t, w, w.work)
 	config := testkit.ReadFile(t, filepath.Join(w.work, ".git", "config"))
 
-	s := nodeSession(t, w)
+	s := execSession(t, w)
 	s.mustRun("sh", "-c", "echo b >b.txt && echo more >>a.txt")
 	if got := s.mustRun("git", "status", "--short"); !strings.Contains(got, " M a.txt\n?? b.txt\n") {
 		t.Errorf("status: %q", got)
@@ -91,19 +91,16 @@ func TestGit(t *testing.T) {
 // TestGitWorktree tests the recipe of a worktree, whose state is in its main repository.
 // It needs two grants. Hooks and configuration stay protected in both.
 func TestGitWorktree(t *testing.T) {
-	need(t, "node", "git")
+	need(t, "git")
 	t.Parallel()
 	worktree := func(t *testing.T, w *world) recipe {
 		project := filepath.Join(w.base, "project")
 		git := repository(t, w, project)
 		git("worktree", "add", "-q", w.work, "-b", "feature")
-		return nodeServer(t, w, "worktree", "/home/me/feature", w.work, "/home/me/project", project)
+		return execRecipe(t, "worktree", "/home/me/feature", w.work, "/home/me/project", project)
 	}
-	checkRecipe(t, worktree, useRun("sh", "-ec", "\n"+source(t, "worktree.sh")))
-
-	w := newWorld(t)
-	r := worktree(t, w)
-	if got := w.attempt(t, r.name, r.config(r.access...), func(t *testing.T, w *world, s *clientSession) toolResult {
+	checkRecipe(t, worktree, func(t *testing.T, w *world, s *clientSession) toolResult {
+		r := s.tool("run", map[string]any{"argv": []string{"sh", "-ec", source(t, "worktree.sh")}})
 		git := filepath.Join(w.base, "project", ".git")
 		for _, script := range []string{
 			"echo gitdir: /tmp >.git",
@@ -116,10 +113,8 @@ func TestGitWorktree(t *testing.T) {
 		} {
 			s.mustFail("", "sh", "-c", script)
 		}
-		return toolResult{}
-	}); got.IsError {
-		t.Errorf("the server did not start: %s", got.raw)
-	}
+		return r
+	})
 }
 
 const hook = "#!/bin/sh\necho the hook ran\n! test -e stop\n"
@@ -127,40 +122,37 @@ const hook = "#!/bin/sh\necho the hook ran\n! test -e stop\n"
 // TestGitHooks tests that hooks run in the jail if a rule lets the server execute them,
 // that git cannot commit without such a rule, and that the server can never write them.
 func TestGitHooks(t *testing.T) {
-	need(t, "node", "git")
+	need(t, "git")
 	t.Parallel()
 	hooks := func(t *testing.T, w *world) recipe {
 		repository(t, w, w.work)
 		must(t, testkit.WriteProgram(filepath.Join(w.work, ".git", "hooks", "pre-commit"), []byte(hook)))
-		return nodeServer(t, w, "hooks")
+		return execRecipe(t, "hooks")
 	}
-	checkRecipe(t, hooks, useRun("sh", "-c", `
-		out=$(git commit --allow-empty -m next 2>&1) && case $out in *"the hook ran"*) exit 0 ;; esac
-		echo "$out"
-		exit 1
-	`))
-
-	w := newWorld(t)
-	r := hooks(t, w)
-	if got := w.attempt(t, r.name, r.config(r.access...), func(t *testing.T, w *world, s *clientSession) toolResult {
+	checkRecipe(t, hooks, func(t *testing.T, w *world, s *clientSession) toolResult {
+		r := s.tool("run", map[string]any{"argv": []string{"sh", "-c", `
+			out=$(git commit --allow-empty -m next 2>&1) && case $out in *"the hook ran"*) exit 0 ;; esac
+			echo "$out"
+			exit 1
+		`}})
 		s.mustFail("", "sh", "-c", "echo evil >.git/hooks/pre-commit")
 		s.mustFail("", "sh", "-c", "echo evil >.git/hooks/post-commit")
 		s.mustFail("", "mv", ".git/hooks", ".git/h")
-		s.mustRun("touch", "stop") // makes the hook fail, and so the commit
-		s.mustFail("the hook ran", "git", "commit", "--allow-empty", "-m", "x")
-		return toolResult{}
-	}); got.IsError {
-		t.Errorf("the server did not start: %s", got.raw)
-	}
-	if got := testkit.ReadFile(t, filepath.Join(w.work, ".git", "hooks", "pre-commit")); got != hook {
-		t.Errorf("the hook was changed: %q", got)
-	}
+		if !r.IsError {
+			s.mustRun("touch", "stop") // makes the hook fail, and so the commit
+			s.mustFail("the hook ran", "git", "commit", "--allow-empty", "-m", "x")
+		}
+		if got := testkit.ReadFile(t, filepath.Join(w.work, ".git", "hooks", "pre-commit")); got != hook {
+			t.Errorf("the hook was changed: %q", got)
+		}
+		return r
+	})
 }
 
 // TestGitBelowRepository tests that a server which was granted a part of a repository
 // gets advice with which git finds the repository.
 func TestGitBelowRepository(t *testing.T) {
-	need(t, "node", "git")
+	need(t, "git")
 	t.Parallel()
 	w := newWorld(t)
 	repository(t, w, w.work)
@@ -168,7 +160,7 @@ func TestGitBelowRepository(t *testing.T) {
 	must(t, os.Mkdir(sub, 0o755))
 	status := func(flags ...string) toolResult {
 		t.Helper()
-		cmd := w.jail(append(append([]string{"--name", "below"}, flags...), "--", "node", w.fixture(t, "exec.mjs"))...)
+		cmd := w.jail(append(append([]string{"--name", "below"}, flags...), "--", installed(t, execServer))...)
 		cmd.Dir = sub
 		s := open(t, cmd, nil)
 		defer s.close()
@@ -186,7 +178,7 @@ func TestGitBelowRepository(t *testing.T) {
 		t.Errorf("with what is proposed: %s", got.texts())
 	}
 	rules := func(path string) string {
-		return "version = 1\n[servers.below]\ncommand = \"node\"\narguments = [\"" + w.fixture(t, "exec.mjs") + "\"]\nworkspace = \"" + sub + "\"\n[[servers.below.access.fs]]\npath = \"" + path + "\"\nread = true\n"
+		return "version = 1\n[servers.below]\ncommand = \"" + installed(t, execServer) + "\"\nworkspace = \"" + sub + "\"\n[[servers.below.access.fs]]\npath = \"" + path + "\"\nread = true\n"
 	}
 	use := useRun("git", "status", "--short")
 	if got := w.attempt(t, "below", rules("."), use); !got.IsError {
@@ -204,11 +196,11 @@ func TestGitBelowRepository(t *testing.T) {
 // TestGitConfig tests that git can replace its configuration by a rename if a rule names
 // that file.
 func TestGitConfig(t *testing.T) {
-	need(t, "node", "git")
+	need(t, "git")
 	t.Parallel()
 	settings := func(t *testing.T, w *world) recipe {
 		repository(t, w, w.work)
-		return nodeServer(t, w, "settings")
+		return execRecipe(t, "settings")
 	}
 	checkRecipe(t, settings, useRun("sh", "-ec", `
 		git config user.name Somebody
@@ -229,11 +221,11 @@ func TestGitConfig(t *testing.T) {
 // where the host's git would run its hooks, or a worktree whose .git points elsewhere. In
 // the private HOME and in /tmp it can.
 func TestGitNewRepository(t *testing.T) {
-	need(t, "node", "git")
+	need(t, "git")
 	t.Parallel()
 	w := newWorld(t)
 	repository(t, w, w.work)
-	s := nodeSession(t, w)
+	s := execSession(t, w)
 	const outside = "create it outside the jail"
 	s.mustFail(outside, "git", "init", "new")
 	s.mustFail(outside, "git", "clone", "-q", ".", "cloned")

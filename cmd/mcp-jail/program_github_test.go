@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/binary"
@@ -78,27 +79,15 @@ func TestGithubSecret(t *testing.T) {
 	}
 }
 
-// TestGithubVariable is the control: a token that is granted as a variable is found in
-// memory.
-func TestGithubVariable(t *testing.T) {
-	need(t, "npm")
+// TestTokenInMemory is the control of TestGithubSecret: a token that is granted as a variable is found in memory.
+func TestTokenInMemory(t *testing.T) {
+	need(t, "/usr/bin/python3")
 	t.Parallel()
-	w, net, token, r := newGithub(t)
-	w.env = append(w.env, "NODE_EXTRA_CA_CERTS="+net.authority())
-	plain := fmt.Sprintf("[[servers.github.access.net]]\nhost = %q\nscheme = \"https\"\nallow = true\n", internetHost) +
-		fmt.Sprintf("[[servers.github.access.fs]]\npath = %q\nread = true\n", net.authority())
-	for _, name := range []string{githubToken, "NODE_EXTRA_CA_CERTS"} {
-		plain += fmt.Sprintf("[[servers.github.access.env]]\nname = %q\nread = true\n", name)
-	}
-	got := w.attempt(t, r.name, r.config(plain), func(t *testing.T, w *world, s *clientSession) toolResult {
-		got := commits(s)
-		if countInJail(t, w, token) == 0 {
-			t.Error("the token was not found in the memory of the jail: the search finds nothing")
-		}
-		return got
-	})
-	if got.IsError || !strings.Contains(net.requests(t), "Bearer "+token) {
-		t.Errorf("%s, told %q", got.raw, net.requests(t))
+	w, _, token, _ := newGithub(t) // whose namespace lets this process look into the memory of a jail
+	s := open(t, w.jail("--env", githubToken, "--", "/usr/bin/python3", w.fixture(t, "exec.py")), nil)
+	defer s.close()
+	if countInJail(t, w, token) == 0 {
+		t.Error("the token was not found in the memory of the jail: the search finds nothing")
 	}
 }
 
@@ -107,31 +96,13 @@ func TestGithubVariable(t *testing.T) {
 func TestGithubRefused(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
-	w, net, _, r := newGithub(t)
-	failed := func(t *testing.T, config, grant, cause string, use func(*clientSession) toolResult) {
-		t.Helper()
-		got := w.attempt(t, r.name, config, func(_ *testing.T, _ *world, s *clientSession) toolResult { return use(s) })
-		why := w.why(t, r.name)
-		if !got.IsError || why.Attribution != "certain" || strings.Join(why.Grant, "; ") != grant || !strings.Contains(why.Cause, cause) {
-			t.Errorf("%s\n%+v", got.raw, why)
-		}
-	}
+	w, _, _, r := newGithub(t)
 	other := strings.Replace(r.access[0], internetHost, "uploads.github.com", 1)
-	failed(t, r.config(other), `[[servers.github.access.net]]; host = "api.github.com"; allow = true`, `looking up api.github.com`, commits)
-	reads := strings.Replace(r.access[0], "allow", "methods = [\"GET\"]\nallow", 1)
-	failed(t, r.config(reads),
-		"",
-		"POST /repos/a/b/issues", func(s *clientSession) toolResult {
-			if got := commits(s); got.IsError {
-				t.Errorf("reading: %s", got.raw)
-			}
-			before := net.requests(t)
-			got := s.tool("create_issue", map[string]any{"owner": "a", "repo": "b", "title": "x"})
-			if told := net.requests(t); told != before {
-				t.Errorf("the host was told %q", told)
-			}
-			return got
-		})
+	got := w.attempt(t, r.name, r.config(other), func(_ *testing.T, _ *world, s *clientSession) toolResult { return commits(s) })
+	why := w.why(t, r.name)
+	if !got.IsError || why.Attribution != "certain" || strings.Join(why.Grant, "; ") != `[[servers.github.access.net]]; host = "api.github.com"; allow = true` || !strings.Contains(why.Cause, "looking up api.github.com") {
+		t.Errorf("%s\n%+v", got.raw, why)
+	}
 }
 
 // checkNotShown tests that stderr and the arguments of processes do not contain a secret.
@@ -192,7 +163,7 @@ func countInMemory(t *testing.T, pid, text string) (n int) {
 	for _, c := range utf16.Encode([]rune(text)) {
 		wide = binary.LittleEndian.AppendUint16(wide, c)
 	}
-	forms := []string{text, string(wide), base64.RawStdEncoding.EncodeToString([]byte(text))[:len(text)]}
+	forms := [][]byte{[]byte(text), wide, base64.RawStdEncoding.AppendEncode(nil, []byte(text))[:len(text)]}
 	maps, err := os.Open(filepath.Join("/proc", pid, "maps"))
 	must(t, err)
 	defer maps.Close()
@@ -211,7 +182,7 @@ func countInMemory(t *testing.T, pid, text string) (n int) {
 			got, err := memory.ReadAt(buf[:min(int64(len(buf)), to-at)], at)
 			read += int64(got)
 			for _, form := range forms {
-				n += strings.Count(string(buf[:got]), form)
+				n += bytes.Count(buf[:got], form)
 			}
 			if err != nil && err != io.EOF {
 				break // the page cannot be read

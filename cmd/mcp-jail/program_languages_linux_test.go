@@ -40,7 +40,7 @@ func TestJava(t *testing.T) {
 	t.Parallel()
 	java := func(t *testing.T, w *world) recipe {
 		w.plant(t, w.base, map[string]string{"server/package.json": "{}", "server/Main.java": source(t, "Main.java"), "work/in.txt": "read"})
-		return nodeServer(t, w, "reader")
+		return execRecipe(t, "reader")
 	}
 	checkRecipe(t, java, func(t *testing.T, w *world, s *clientSession) toolResult {
 		main := filepath.Join(w.base, "server", "Main.java")
@@ -52,7 +52,7 @@ func TestJava(t *testing.T) {
 	})
 
 	w := newWorld(t)
-	s := nodeSession(t, w)
+	s := execSession(t, w)
 	w.plant(t, w.work, map[string]string{"Main.java": source(t, "Main.java"), "in.txt": "read"})
 	s.mustRun("javac", "Main.java")
 	s.mustRun("sh", "-c", "java Main in.txt && ls -d /tmp/hsperfdata_*")
@@ -70,7 +70,7 @@ func TestNode(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.plant(t, w.work, map[string]string{"cluster.js": source(t, "cluster.js")})
-	s := nodeSession(t, w)
+	s := execSession(t, w)
 	for name, script := range testkit.Archive(t, "node-forms.txt") {
 		if got := strings.TrimSpace(s.mustRun("node", "-e", script)); got != "ok" {
 			t.Errorf("%s: %q", name, got)
@@ -112,13 +112,12 @@ func TestNpmInstall(t *testing.T) {
 	t.Parallel()
 	site := fixture.Start(t, npmPackages())
 	_, port, _ := strings.Cut(strings.TrimPrefix(site.URL, "http://"), ":")
-	packages := func(t *testing.T, w *world) recipe {
-		r := nodeServer(t, w, "packages")
-		r.access = append([]string{"[[servers.packages.access.net]]\nhost = \"localhost\"\nport = " + port + "\nallow = true\n"}, r.access...)
-		w.plant(t, w.work, map[string]string{"package.json": `{"name":"project","version":"1.0.0","scripts":{"use":"jail-fixture"}}`})
-		return r
-	}
-	checkRecipe(t, packages, useRun("sh", "-ec", strings.ReplaceAll(source(t, "npm.sh"), "REGISTRY", site.URL)))
+	w := newWorld(t)
+	r := execRecipe(t, "packages")
+	r.access = append([]string{"[[servers.packages.access.net]]\nhost = \"localhost\"\nport = " + port + "\nallow = true\n"}, r.access...)
+	w.plant(t, w.work, map[string]string{"package.json": `{"name":"project","version":"1.0.0"}`})
+	r.lastRule(t, w, useRun("sh", "-ec", strings.ReplaceAll(source(t, "npm.sh"), "REGISTRY", site.URL)),
+		useRun("node_modules/.bin/jail-fixture"))
 }
 
 // TestNpxInstalled starts a package that is installed in the workspace, by the path that the error names: npx would start
@@ -263,9 +262,8 @@ func withPip(t *testing.T) string {
 func TestPythonWheel(t *testing.T) {
 	python := withPip(t)
 	t.Parallel()
-	wheels := func(t *testing.T, w *world) recipe {
-		wheel(t, w.work)
-		return readRecipe(t, "wheels", `command = "python-server"`, fmt.Sprintf("command = %q\narguments = [%q]", python, w.fixture(t, "exec.py")))
-	}
-	checkRecipe(t, wheels, useRun("python", "-c", "\n"+source(t, "wheels.py")))
+	w := newWorld(t)
+	wheel(t, w.work)
+	r := readRecipe(t, "wheels", `command = "python-server"`, fmt.Sprintf("command = %q\narguments = [%q]", python, w.fixture(t, "exec.py")))
+	r.lastRule(t, w, useRun("python", "-c", "\n"+source(t, "wheels.py")), useRun(".venv/bin/fixture-tool"))
 }

@@ -15,11 +15,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// nodeSession opens a session with the exec server in node, under the default policy.
-func nodeSession(t *testing.T, w *world, flags ...string) *clientSession {
+// execSession opens a session with the exec server, under the default policy.
+func execSession(t *testing.T, w *world) *clientSession {
 	t.Helper()
-	args := append(flags, "--", "node", w.fixture(t, "exec.mjs"))
-	return open(t, w.jail(args...), nil)
+	return open(t, w.jail("--", installed(t, execServer)), nil)
 }
 
 // hostPort returns a port on which the host listens.
@@ -77,10 +76,10 @@ func (r recipe) config(rules ...string) string {
 	return "version = 1\n" + r.head + "[servers." + r.name + ".access]\n" + strings.Join(rules, "") + strings.Join(r.rest, "")
 }
 
-// nodeServer returns a recipe with the exec server in node as its server.
-func nodeServer(t *testing.T, w *world, name string, swaps ...string) recipe {
+// execRecipe returns a recipe with the exec server as its server.
+func execRecipe(t *testing.T, name string, swaps ...string) recipe {
 	t.Helper()
-	return readRecipe(t, name, append(swaps, `command = "node-server"`, fmt.Sprintf("command = \"node\"\narguments = [%q]", w.fixture(t, "exec.mjs")))...)
+	return readRecipe(t, name, append(swaps, `command = "node-server"`, fmt.Sprintf("command = %q", installed(t, execServer)))...)
 }
 
 // use is one use of a program. The result says whether it worked.
@@ -123,6 +122,21 @@ func checkRecipe(t *testing.T, recipe func(*testing.T, *world) recipe, use use) 
 				t.Errorf("%s", got.raw)
 			}
 		})
+	}
+}
+
+// lastRule tests that an installation works with a recipe, and that what is installed cannot be used without the last rule
+// of that.
+func (r recipe) lastRule(t *testing.T, w *world, install, later use) {
+	t.Helper()
+	for _, with := range []struct {
+		use   use
+		rules []string
+		fails bool
+	}{{install, r.access, false}, {later, r.access[:len(r.access)-1], true}, {later, r.access, false}} {
+		if got := w.attempt(t, r.name, r.config(with.rules...), with.use); got.IsError != with.fails {
+			t.Fatalf("with %q: %s", with.rules, got.raw)
+		}
 	}
 }
 
@@ -214,7 +228,7 @@ func TestShell(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.plant(t, w.work, map[string]string{"words.txt": "b\na\nb\n"})
-	s := nodeSession(t, w)
+	s := execSession(t, w)
 	for script, want := range testkit.Named[string](t, "shell.txt", "<pid>", fmt.Sprint(os.Getpid()+100000)) {
 		if got := s.mustRun("sh", "-c", script); got != want {
 			t.Errorf("%s\n got %q\nwant %q", script, got, want)
@@ -233,7 +247,7 @@ func TestShell(t *testing.T) {
 func TestCommands(t *testing.T) {
 	need(t, "node", "git")
 	t.Parallel()
-	listed := func(t *testing.T, w *world) recipe { return nodeServer(t, w, "listed") }
+	listed := func(t *testing.T, w *world) recipe { return execRecipe(t, "listed") }
 	checkRecipe(t, listed, useRun("sh", "-c", "git --version"))
 }
 
@@ -272,7 +286,7 @@ func TestCommandArguments(t *testing.T) {
 			}
 			cargo, one, two := tools+"/cargo", tools+"/one", tools+"/two"
 			config := filepath.Join(w.base, "commands.toml")
-			must(t, os.WriteFile(config, fmt.Appendf(nil, source(t, "commands.toml"), w.fixture(t, "exec.mjs"), tools, cargo, one, two), 0o644))
+			must(t, os.WriteFile(config, fmt.Appendf(nil, source(t, "commands.toml"), installed(t, execServer), tools, cargo, one, two), 0o644))
 			w.env = append(w.env, "A_VAR=a", "B_VAR=b", "GIT_CONFIG_GLOBAL=/dev/null")
 			for _, args := range [][]string{{"init", "-q"}, {"-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-m", "first"}} {
 				must(t, w.plain(append([]string{"git"}, args...)...).Run())

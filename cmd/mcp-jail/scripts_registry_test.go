@@ -125,7 +125,7 @@ var hostDependent = []struct {
 	match *regexp.Regexp
 	with  string
 }{
-	{regexp.MustCompile(`/\S*/testscript-main\d+/bin\b`), "BIN"},
+	{regexp.MustCompile(`/\S*/mcp-jail-cli-\d+/programs\b`), "BIN"},
 	{regexp.MustCompile(`ABI \d+`), "ABI N"},
 	{regexp.MustCompile(`(?m)^ +hidden +/etc/.*\n`), ""},
 	{regexp.MustCompile(`(?m)^  (every server may read and execute|symbolic links|your other variables are hidden):\n(    .*\n)*`), "  $1:\n    ...\n"},

@@ -342,18 +342,14 @@ func TestLinesOfOthers(t *testing.T) {
 			t.Errorf("%s: %s", words, told)
 		}
 	}
-	for _, words := range []string{"npx -y good", "uvx good"} {
-		own.Forget()
+	w.plant(t, w.home, map[string]string{".npmrc": "registry=" + strings.Replace(withLogin, own.URL[len("http://"):], evil.URL[len("http://"):], 1) + "/\n"})
+	for words, site := range map[string]*fixture.Site{"npx -y good": evil, "uvx good": own} {
 		if said := line(words); !strings.Contains(said, "serverInfo") {
 			t.Errorf("control, %s: %s", words, said)
 		}
 		// Anybody may have written the line: no login goes even to the user's own registry.
-		if asked := own.Requests(); len(asked) == 0 || strings.Contains(fmt.Sprint(asked), "Basic ") {
+		if asked := site.Requests(); len(asked) == 0 || strings.Contains(fmt.Sprint(asked), "Basic ") {
 			t.Errorf("control, %s: %+v", words, asked)
 		}
-	}
-	w.plant(t, w.home, map[string]string{".npmrc": "registry=" + evil.URL + "/\n"})
-	if line("npx -y good@1"); len(evil.Requests()) == 0 {
-		t.Error("control: the registry that the user names was not asked")
 	}
 }

@@ -61,6 +61,7 @@ func scriptedMain(name string) {
 type toolCall struct {
 	Name      string            `json:"name"`
 	Arguments map[string]string `json:"arguments"`
+	argv      []string          // the only argument that is no text
 }
 
 // serve answers requests until stdin ends. tools are the names of some verbs.
@@ -108,7 +109,10 @@ func serveListed(name string, list []map[string]any, tool func(toolCall) (string
 			result = map[string]any{"tools": list}
 		case "tools/call":
 			var c toolCall
+			var list struct{ Arguments struct{ Argv []string } }
 			json.Unmarshal(m.Params, &c)
+			json.Unmarshal(m.Params, &list)
+			c.argv = list.Arguments.Argv
 			text, err := tool(c)
 			if err != nil {
 				text = err.Error()

@@ -198,6 +198,20 @@ func probeGo(map[string]string) (string, error) {
 	return strings.TrimSpace(string(out)) + " " + body.String() + fmt.Sprint(" ", sshErr != nil), os.WriteFile("from-go.txt", []byte("x"), 0o644)
 }
 
+// execServer is the program of execMain.
+const execServer = "exec-server"
+
+// execMain is a server with one tool: run starts a program, and returns what it printed.
+func execMain() {
+	serveListed("exec", []map[string]any{{"name": "run", "inputSchema": map[string]string{"type": "object"}}}, func(c toolCall) (string, error) {
+		out, err := exec.Command(c.argv[0], c.argv[1:]...).CombinedOutput()
+		if _, ended := errors.AsType[*exec.ExitError](err); ended {
+			err = errors.New(string(out))
+		}
+		return string(out), err
+	})
+}
+
 // newcomerMain is a server as a newcomer writes it: it keeps notes in ~/notes. With arguments, its one tool opens each of
 // them, and fails if the first one cannot be read.
 func newcomerMain() {

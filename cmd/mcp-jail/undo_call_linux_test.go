@@ -17,11 +17,10 @@ import (
 // configuration.
 func execWorld(t *testing.T, keys string) (w *world, config string) {
 	t.Helper()
-	need(t, "jail", "node")
 	w = newWorld(t)
 	w.plant(t, w.work, map[string]string{"a": "a\n", "b": "b\n", "c": "c\n", "d/x": "x\n"})
 	config = filepath.Join(w.base, "c.toml")
-	text := fmt.Sprintf("[servers.agent]\ncommand = \"node\"\narguments = [%q]\n%s", w.fixture(t, "exec.mjs"), keys)
+	text := fmt.Sprintf("[servers.agent]\ncommand = %q\n%s", installed(t, execServer), keys)
 	must(t, os.WriteFile(config, []byte(text), 0o644))
 	return w, config
 }

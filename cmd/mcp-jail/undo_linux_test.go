@@ -16,7 +16,7 @@ import (
 )
 
 // undoWorld returns a world with a workspace that has all the files which agent.sh uses.
-func undoWorld(t *testing.T, rounds int, mode string) *world {
+func undoWorld(t *testing.T, rounds int, mode string, npm bool) *world {
 	w := newWorld(t)
 	files := map[string]string{"package/package.json": `{"name":"local","version":"1.0.0"}`, "package/index.js": "module.exports = 1\n", "package.json": `{"name":"work","version":"1.0.0"}`}
 	for i := range 40 {
@@ -42,9 +42,13 @@ sqlite3 data/app.db 'create table t (x); insert into t values (1), (2); create t
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	program := strings.ReplaceAll(source(t, "agent.sh"), "$N", fmt.Sprint(rounds)) + "\n"
+	if npm {
+		program += "npm install --no-audit --no-fund --loglevel=error --install-links ./package >/dev/null\n"
+	}
 	script := filepath.Join(w.base, "agent.sh")
-	must(t, os.WriteFile(script, []byte(strings.ReplaceAll(source(t, "agent.sh"), "$N", fmt.Sprint(rounds))+"\n"), 0o644))
-	config := fmt.Sprintf("[servers.agent]\ncommand = \"node\"\narguments = [%q]\nworkspace = %q\nundo = %q\n[[servers.agent.access.fs]]\npath = \".\"\nread = true\ncreate = true\nupdate = true\ndelete = true\nexecute = true\n[[servers.agent.access.fs]]\npath = %q\nread = true\n", w.fixture(t, "exec.mjs"), w.work, mode, script)
+	must(t, os.WriteFile(script, []byte(program), 0o644))
+	config := fmt.Sprintf("[servers.agent]\ncommand = %q\nworkspace = %q\nundo = %q\n[[servers.agent.access.fs]]\npath = \".\"\nread = true\ncreate = true\nupdate = true\ndelete = true\nexecute = true\n[[servers.agent.access.fs]]\npath = %q\nread = true\n", installed(t, execServer), w.work, mode, script)
 	must(t, os.WriteFile(filepath.Join(w.base, "mcp-jail.toml"), []byte(config), 0o644))
 	return w
 }
@@ -112,7 +116,7 @@ func eachUser(t *testing.T, rounds int, mode string, test func(t *testing.T, w *
 		}
 		t.Run(user, func(t *testing.T) {
 			t.Parallel()
-			w := undoWorld(t, rounds, mode)
+			w := undoWorld(t, rounds, mode, user == "the caller" || testkit.Long()) // npm alone takes longer than all else
 			switch user {
 			case "an ordinary user":
 				w.asOrdinaryUser(t)

@@ -69,7 +69,7 @@ func TestWithoutNamespacesPrograms(t *testing.T) {
 	if out, err := w.plain("git", "init", "-q", "repo").CombinedOutput(); err != nil { // the server cannot create one
 		t.Fatalf("%v: %s", err, out)
 	}
-	s := open(t, withoutUserns(w.jail(append(slices.Clip(waiveNamespaces), "--", "/usr/bin/python3", w.fixture(t, "exec.py"))...)), nil)
+	s := open(t, withoutUserns(w.jail(append(slices.Clip(waiveNamespaces), "--", installed(t, execServer))...)), nil)
 	defer s.close()
 	for program, argv := range testkit.Named[[]string](t, "without-namespaces.txt") {
 		t.Run(program, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestWithoutNamespacesUnchanged(t *testing.T) {
 	need(t, "jail", "/usr/bin/python3")
 	t.Parallel()
 	w := newWorld(t)
-	argv := []string{"/usr/bin/python3", w.fixture(t, "exec.py")}
+	argv := []string{installed(t, execServer)}
 	failing := map[string]any{"argv": []string{"cat", "absent"}}
 	s := open(t, w.plain(argv...), nil)
 	plain := s.tool("run", failing)
