@@ -16,7 +16,7 @@ func TestSpillFull(t *testing.T) {
 	var old syscall.Rlimit
 	testkit.Must(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old))
 	small := old
-	small.Cur = uint64(maxInMemory) + 100
+	small.Cur = 512<<10 + 100 // of smallFrames
 	testkit.Must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &small))
 	defer syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old)
 	relays(t, strings.Repeat("x", maxInMemory), strings.Repeat("y", 3*maxInMemory+1))
