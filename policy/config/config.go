@@ -137,6 +137,27 @@ func (a *Access) hasRules() bool {
 		slices.ContainsFunc(a.Net, func(r policy.NetRule) bool { return r.Allow }) || slices.ContainsFunc(a.Env, func(r policy.EnvRule) bool { return r.Read })
 }
 
+// denials returns a table with what this one takes away.
+func (a *Access) denials() *Access {
+	only := &Access{SensitivePaths: a.SensitivePaths}
+	for _, r := range a.Fs {
+		if r.Deny != 0 {
+			only.Fs = append(only.Fs, r)
+		}
+	}
+	for _, r := range a.Net {
+		if !r.Allow {
+			only.Net = append(only.Net, r)
+		}
+	}
+	for _, r := range a.Env {
+		if !r.Read {
+			only.Env = append(only.Env, r)
+		}
+	}
+	return only
+}
+
 // word returns what the table says of the workspace: the word that is written, and "none" beside rules without one.
 // "" is that of a table which says nothing of it, and only takes away.
 func (a *Access) word() string {
