@@ -86,13 +86,11 @@ type Server struct {
 	// in a table that was only decoded.
 	layers   []*Server
 	hasBelow bool             // LayBelow has laid a preset below the table
-	own      *Server          // the table as the files have it, if it was changed since; see Config.Digest
 	warnings []policy.Warning // of LayBelow
 }
 
 // Tool is one [servers.NAME.tools.TOOL] table.
 type Tool struct {
-	Name    string
 	Allow   *bool // nil: that of the table AnyTool, else true
 	allowAt string
 	Access  *Access
@@ -256,7 +254,7 @@ func (s *Server) overlay(l *Server) {
 		}
 		t, lt := s.Tools[name], l.Tools[name]
 		if t == nil {
-			t = &Tool{Name: name}
+			t = &Tool{}
 			s.Tools[name] = t
 		}
 		t.Where = cmp.Or(lt.Where, t.Where)
