@@ -13,10 +13,11 @@ func TestByFile(t *testing.T) {
 		"windows": {OS: "windows", Home: `C:\Users\me`},
 	}
 	for _, row := range testkit.Rows(t, "byfile.txt", 5) {
-		system, file, name, scope, label := row[0], row[1], row[2], row[3], row[4]
+		system, file, name, scope, written := row[0], row[1], row[2], row[3], row[4]
 		client, place, ok := ByFile(file, hosts[system])
-		if client.Name != name || string(place.Scope) != scope || place.Label != label || ok != (name != "") {
-			t.Errorf("%s: %q %s %q, want %q %s %q", file, client.Name, place.Scope, place.Label, name, scope, label)
+		found := map[string]string{"linux": place.Linux, "windows": place.Windows}[system]
+		if client.Name != name || string(place.Scope) != scope || found != written || ok != (name != "") {
+			t.Errorf("%s: %q %s %q, want %q %s %q", file, client.Name, place.Scope, found, name, scope, written)
 		}
 	}
 }

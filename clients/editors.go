@@ -80,9 +80,9 @@ func kilo() Client {
 			Linux: "$XDG_CONFIG_HOME/kilo/" + name, MacOS: "~/.config/kilo/" + name, Windows: `~\.config\kilo\` + name,
 		})
 	}
-	places = append(places, everywhere(User, "$KILO_CONFIG", JSONC, tables("mcp")).called("KILO_CONFIG"))
+	places = append(places, everywhere(User, "$KILO_CONFIG", JSONC, tables("mcp")))
 	for _, name := range names {
-		own := everywhere(User, "$KILO_CONFIG_DIR/"+name, JSONC, tables("mcp")).called("KILO_CONFIG_DIR")
+		own := everywhere(User, "$KILO_CONFIG_DIR/"+name, JSONC, tables("mcp"))
 		places = append(places, own)
 		for _, dir := range []string{"", ".kilo/", ".kilocode/"} {
 			places = append(places, above(everywhere(Project, dir+name, JSONC, tables("mcp")), inRepository))
@@ -91,7 +91,7 @@ func kilo() Client {
 			}
 		}
 	}
-	places = slices.Concat(places, kiloOlder(), inEditors("older extension", "kilocode.kilo-code/settings/mcp_settings.json"))
+	places = slices.Concat(places, kiloOlder(), inEditors("kilocode.kilo-code/settings/mcp_settings.json"))
 	return Client{
 		Name: "kilo", Title: "Kilo Code", Aliases: []string{"kilocode"},
 		Places: places,
@@ -114,9 +114,8 @@ func kiloOlder() (all []Place) {
 			dir   string
 		}{{User, "~/" + dir}, {Project, dir}} {
 			file := everywhere(at.scope, at.dir+"mcp.json", JSON, tables("mcpServers"))
-			file.Label = "older extension"
 			folder := everywhere(at.scope, at.dir+"mcp/*.json", JSON, nil)
-			folder.Label, folder.Single = "older extension", true
+			folder.Single = true
 			all = append(all, file, folder)
 		}
 	}
@@ -129,8 +128,8 @@ func kiro() Client {
 		Places: []Place{
 			everywhere(User, "~/.kiro/settings/mcp.json", JSON, append(tables("mcpServers"), Table{Path: []string{"powers", "mcpServers"}})),
 			everywhere(Project, ".kiro/settings/mcp.json", JSON, tables("mcpServers")),
-			everywhere(User, "~/.kiro/agents/*.json", JSON, tables("mcpServers")).called("agents"),
-			everywhere(Project, ".kiro/agents/*.json", JSON, tables("mcpServers")).called("agents"),
+			everywhere(User, "~/.kiro/agents/*.json", JSON, tables("mcpServers")),
+			everywhere(Project, ".kiro/agents/*.json", JSON, tables("mcpServers")),
 		},
 		Blind:  []Blind{unread(User, "~/.kiro/powers/installed/*/mcp.json", "command", "a power brings servers of its own")},
 		Shapes: []Shape{standardOff()},
@@ -143,7 +142,7 @@ func kiro() Client {
 func lmStudio() Client {
 	return Client{
 		Name: "lm-studio", Title: "LM Studio", Aliases: []string{"lmstudio"},
-		Places: []Place{everywhere(User, "~/.lmstudio/mcp.json", JSON, tables("mcpServers")), everywhere(User, "~/.cache/lm-studio/mcp.json", JSON, tables("mcpServers")).called("older versions")},
+		Places: []Place{everywhere(User, "~/.lmstudio/mcp.json", JSON, tables("mcpServers")), everywhere(User, "~/.cache/lm-studio/mcp.json", JSON, tables("mcpServers"))}, // the second of older versions
 		Shapes: []Shape{standard()},
 		Dir:    dirUnknown,
 		Reload: "Save the file in LM Studio (Program → Install → Edit mcp.json), or switch the server off and on.",
@@ -159,9 +158,9 @@ func openCode() Client {
 			Linux: "$XDG_CONFIG_HOME/opencode/" + name, MacOS: "~/.config/opencode/" + name, Windows: `~\.config\opencode\` + name,
 		})
 	}
-	places = append(places, everywhere(User, "$OPENCODE_CONFIG", JSONC, found).called("OPENCODE_CONFIG"))
+	places = append(places, everywhere(User, "$OPENCODE_CONFIG", JSONC, found))
 	for _, ending := range []string{"jsonc", "json"} {
-		own := everywhere(User, "$OPENCODE_CONFIG_DIR/opencode."+ending, JSONC, found).called("OPENCODE_CONFIG_DIR")
+		own := everywhere(User, "$OPENCODE_CONFIG_DIR/opencode."+ending, JSONC, found)
 		places = append(places, own, everywhere(User, "~/.opencode/opencode."+ending, JSONC, found))
 	}
 	for _, dir := range []string{"", ".opencode/"} {
@@ -198,7 +197,7 @@ func qwen() Client {
 	shape.URL = []string{"url", "httpUrl"}
 	user := everywhere(User, "~/.qwen/settings.json", JSONC, tables("mcpServers")).moved("QWEN_HOME", "settings.json")
 	project := everywhere(Project, ".qwen/settings.json", JSONC, tables("mcpServers"))
-	portable := everywhere(Project, ".mcp.json", JSONC, tables("mcpServers")).called("portable")
+	portable := everywhere(Project, ".mcp.json", JSONC, tables("mcpServers"))
 	return Client{
 		Name: "qwen", Title: "Qwen Code",
 		Places: append(withLine([]string{"mcp", "serverCommand"}, user, project, Place{
@@ -225,7 +224,7 @@ func qwen() Client {
 func roo() Client {
 	return Client{
 		Name: "roo", Title: "Roo Code", Aliases: []string{"roo-cline"},
-		Places: append(inEditors("", "rooveterinaryinc.roo-cline/settings/mcp_settings.json"), everywhere(Project, ".roo/mcp.json", JSON, tables("mcpServers"))),
+		Places: append(inEditors("rooveterinaryinc.roo-cline/settings/mcp_settings.json"), everywhere(Project, ".roo/mcp.json", JSON, tables("mcpServers"))),
 		Shapes: []Shape{standardOff().in("cwd")},
 		Forms:  []form{named(FromEnv, "${env:", "}"), fixed(Workspace, "${workspaceFolder}")},
 		Dir:    DirProject,
@@ -239,16 +238,12 @@ func vscode() Client {
 	// Versions before 1.102 take over a table mcpServers.
 	places := []Place{everywhere(Project, ".vscode/mcp.json", JSONC, tables("servers", "mcpServers"))}
 	for _, e := range editors()[:3] {
-		p := e.place("mcp.json", JSONC, tables("servers"))
-		places = append(places, p)
-		p = e.place("profiles/*/mcp.json", JSONC, tables("servers"))
-		p.Label = joinLabels(e.label, "profiles")
-		places = append(places, p)
+		places = append(places, e.place("mcp.json", JSONC, tables("servers")), e.place("profiles/*/mcp.json", JSONC, tables("servers")))
 	}
-	remote := everywhere(User, "~/.vscode-server/data/User/mcp.json", JSONC, tables("servers")).called("remote")
-	flatpak := Place{Scope: User, Label: "Flatpak", Format: JSONC, Tables: tables("servers"), Linux: "~/.var/app/com.visualstudio.code/config/Code/User/mcp.json"}
-	portable := everywhere(Project, ".mcp.json", JSONC, tables("mcpServers")).called("portable").bare() // mcpWorkspaceConfiguration.ts
-	shared := everywhere(User, "~/.copilot/mcp-config.json", JSONC, tables("mcpServers")).moved("COPILOT_HOME", "mcp-config.json").called("portable")
+	remote := everywhere(User, "~/.vscode-server/data/User/mcp.json", JSONC, tables("servers"))
+	flatpak := Place{Scope: User, Format: JSONC, Tables: tables("servers"), Linux: "~/.var/app/com.visualstudio.code/config/Code/User/mcp.json"}
+	portable := everywhere(Project, ".mcp.json", JSONC, tables("mcpServers")).bare() // mcpWorkspaceConfiguration.ts
+	shared := everywhere(User, "~/.copilot/mcp-config.json", JSONC, tables("mcpServers")).moved("COPILOT_HOME", "mcp-config.json")
 	shape := standard().in("cwd")
 	shape.EnvFile, shape.Sandbox, shape.Debug = "envFile", "sandboxEnabled", "dev"
 	// mcpResourceScannerService.ts, sanitizeServer: only what is in `config` counts, if that is there.
@@ -294,16 +289,16 @@ func coded(dirs ...string) (all []Blind) {
 
 // editor is a program that is built from the source of VS Code. Its extensions keep their
 // files below its directory.
-type editor struct{ label, dir string }
+type editor string
 
 func editors() []editor {
-	return []editor{{"", "Code"}, {"Insiders", "Code - Insiders"}, {"VSCodium", "VSCodium"}, {"Cursor", "Cursor"}, {"Windsurf", "Windsurf"}}
+	return []editor{"Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf"}
 }
 
 func (e editor) place(file string, format Format, found []Table) Place {
-	below := e.dir + "/User/" + file
+	below := string(e) + "/User/" + file
 	return Place{
-		Scope: User, Label: e.label, Format: format, Tables: found,
+		Scope: User, Format: format, Tables: found,
 		Linux:   "$XDG_CONFIG_HOME/" + below,
 		MacOS:   "~/Library/Application Support/" + below,
 		Windows: `%APPDATA%\` + windowsSlashes(below),
@@ -311,9 +306,9 @@ func (e editor) place(file string, format Format, found []Table) Place {
 }
 
 // inEditors returns a file of an extension in each editor.
-func inEditors(label, file string) (all []Place) {
+func inEditors(file string) (all []Place) {
 	for _, e := range editors() {
-		all = append(all, e.place("globalStorage/"+file, JSON, tables("mcpServers")).called(joinLabels(label, e.label)))
+		all = append(all, e.place("globalStorage/"+file, JSON, tables("mcpServers")))
 	}
 	return all
 }
@@ -333,7 +328,7 @@ func windsurf() Client {
 	shape.URL = []string{"serverUrl", "url"}
 	return Client{
 		Name: "windsurf", Title: "Windsurf", Aliases: []string{"codeium"},
-		Places: []Place{everywhere(User, "~/.codeium/windsurf/mcp_config.json", JSON, tables("mcpServers")), everywhere(User, "~/.codeium/mcp_config.json", JSON, tables("mcpServers")).called("JetBrains plugin")},
+		Places: []Place{everywhere(User, "~/.codeium/windsurf/mcp_config.json", JSON, tables("mcpServers")), everywhere(User, "~/.codeium/mcp_config.json", JSON, tables("mcpServers"))}, // the second of the plugin for JetBrains
 		Blind:  coded("~/.windsurf", "~/.windsurf-server"),
 		Shapes: []Shape{shape},
 		Forms:  []form{named(FromEnv, "${env:", "}")},
@@ -349,7 +344,7 @@ func zed() Client {
 		MacOS:   "~/.config/zed/settings.json",
 		Windows: `%APPDATA%\Zed\settings.json`,
 	}
-	flatpak := Place{Scope: User, Label: "Flatpak", Format: JSONC, Tables: tables("context_servers"), Linux: "$FLATPAK_XDG_CONFIG_HOME/zed/settings.json"}
+	flatpak := Place{Scope: User, Format: JSONC, Tables: tables("context_servers"), Linux: "$FLATPAK_XDG_CONFIG_HOME/zed/settings.json"}
 	shape := standard()
 	shape.On = "enabled"
 	older := Shape{Within: "command", Command: "path", Args: "args", Env: "env", On: "enabled"}
@@ -394,7 +389,7 @@ func antigravity() Client {
 	shape.URL = []string{"serverUrl"}
 	return Client{
 		Name: "antigravity", Title: "Antigravity",
-		Places: []Place{everywhere(User, "~/.gemini/antigravity/mcp_config.json", JSON, tables("mcpServers")), everywhere(User, "~/.gemini/config/mcp_config.json", JSON, tables("mcpServers")).called("newer versions")},
+		Places: []Place{everywhere(User, "~/.gemini/antigravity/mcp_config.json", JSON, tables("mcpServers")), everywhere(User, "~/.gemini/config/mcp_config.json", JSON, tables("mcpServers"))}, // the second of newer versions
 		Shapes: []Shape{shape},
 		Dir:    dirUnknown,
 		Reload: "Press “Refresh” under Manage MCP Servers, or start Antigravity again.",

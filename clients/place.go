@@ -16,7 +16,6 @@ import (
 // not exist on that system, or has no such file there.
 type Place struct {
 	Scope   scope
-	Label   string // tells places of one scope apart, such as "Insiders"
 	Linux   string
 	MacOS   string
 	Windows string

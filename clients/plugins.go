@@ -11,7 +11,6 @@ import (
 
 // Plugin is what brings servers to a client.
 type Plugin struct {
-	Client  string       // the client's Name
 	Kind    string       // "plugin", "extension"
 	ID      string       // as the client calls it
 	Version string       // "" if it is not known
@@ -126,7 +125,7 @@ func (f finder) folders() (all []*Plugin) {
 }
 
 func (f finder) plugin(id, root string) *Plugin {
-	p := &Plugin{Client: f.client.Name, Kind: f.brings.Kind, ID: id, Root: root, brings: f.brings}
+	p := &Plugin{Kind: f.brings.Kind, ID: id, Root: root, brings: f.brings}
 	for _, at := range f.brings.Root.LocateAll(f.host) {
 		p.kept = append(p.kept, at.Dir)
 	}
@@ -181,7 +180,7 @@ func (p *Plugin) name(what, why string) {
 }
 
 func (f finder) place(tables ...Table) Place {
-	return Place{Scope: User, Label: f.brings.Kind, Linux: "~/.", Format: JSON, Tables: tables}
+	return Place{Scope: User, Linux: "~/.", Format: JSON, Tables: tables}
 }
 
 // addFile adds a file that has a table of servers, or is one.

@@ -74,8 +74,8 @@ func amazonQ() Client {
 		Places: []Place{
 			everywhere(User, "~/.aws/amazonq/mcp.json", JSON, tables("mcpServers")),
 			everywhere(Project, ".amazonq/mcp.json", JSON, tables("mcpServers")),
-			everywhere(User, "~/.aws/amazonq/cli-agents/*.json", JSON, tables("mcpServers")).called("agents"),
-			everywhere(Project, ".amazonq/cli-agents/*.json", JSON, tables("mcpServers")).called("agents"),
+			everywhere(User, "~/.aws/amazonq/cli-agents/*.json", JSON, tables("mcpServers")),
+			everywhere(Project, ".amazonq/cli-agents/*.json", JSON, tables("mcpServers")),
 		},
 		Shapes:  []Shape{standardOff()},
 		Forms:   []form{named(FromEnv, "${env:", "}"), named(FromEnv, "$", "")},
@@ -92,7 +92,6 @@ func claudeCode() Client {
 	})
 	user = user.moved("CLAUDE_CONFIG_DIR", ".claude.json")
 	former := user
-	former.Label = "former place"
 	former.Linux, former.MacOS, former.Windows = "~/.claude/.config.json", "~/.claude/.config.json", "~/.claude/.config.json"
 	former.Moves = []move{{"CLAUDE_CONFIG_DIR", "$CLAUDE_CONFIG_DIR/.config.json"}}
 	shape := standard()
@@ -124,7 +123,7 @@ func claudeCode() Client {
 
 func claudeDesktop() Client {
 	store := Place{
-		Scope: User, Label: "Microsoft Store", Format: JSON, Tables: tables("mcpServers"),
+		Scope: User, Format: JSON, Tables: tables("mcpServers"),
 		Windows: `%LOCALAPPDATA%\Packages\Claude_*\LocalCache\Roaming\Claude\claude_desktop_config.json`,
 	}
 	return Client{
@@ -153,7 +152,7 @@ func cline() Client {
 	nested.Within = "transport"
 	return Client{
 		Name: "cline", Title: "Cline",
-		Places: append([]Place{user}, inEditors("before 2026", "saoudrizwan.claude-dev/settings/"+file)...),
+		Places: append([]Place{user}, inEditors("saoudrizwan.claude-dev/settings/"+file)...), // the latter before 2026
 		Shapes: []Shape{standardOff().in("cwd"), nested},
 		Forms:  []form{named(FromEnv, "${env:", "}")},
 		Dir:    DirProject,
@@ -199,11 +198,10 @@ func continueDev() Client {
 		dir   string
 	}{{User, "~/.continue/mcpServers/"}, {Project, ".continue/mcpServers/"}} {
 		for _, ending := range []string{"yaml", "yml"} {
-			places = append(places, everywhere(at.scope, at.dir+"**/*."+ending, YAML, list).called("blocks"))
+			places = append(places, everywhere(at.scope, at.dir+"**/*."+ending, YAML, list))
 		}
 		dropped := everywhere(at.scope, at.dir+"**/*.json", JSONC, append(tables("mcpServers"), Table{Path: []string{"projects", Any, "mcpServers"}}))
-		dropped.Label = "files of other clients"
-		dropped.Single = true
+		dropped.Single = true // a file of another client
 		places = append(places, dropped)
 	}
 	for _, dir := range []string{"agents", "assistants"} {
@@ -212,7 +210,7 @@ func continueDev() Client {
 				scope scope
 				dir   string
 			}{{User, "~/.continue/"}, {Project, ".continue/"}} {
-				places = append(places, everywhere(at.scope, at.dir+dir+"/**/*."+ending, YAML, list).called(dir))
+				places = append(places, everywhere(at.scope, at.dir+dir+"/**/*."+ending, YAML, list))
 			}
 		}
 	}
@@ -260,12 +258,11 @@ func crush() Client {
 		Moves: []move{{"CRUSH_GLOBAL_CONFIG", "$CRUSH_GLOBAL_CONFIG/crush.json"}},
 	}
 	state := Place{
-		Scope: User, Label: "written by Crush", Format: JSON, Tables: tables("mcp"),
+		Scope: User, Format: JSON, Tables: tables("mcp"),
 		Linux: "$XDG_DATA_HOME/crush/crush.json", MacOS: "$XDG_DATA_HOME/crush/crush.json", Windows: `%LOCALAPPDATA%\crush\crush.json`,
 		Moves: []move{{"CRUSH_GLOBAL_DATA", "$CRUSH_GLOBAL_DATA/crush.json"}},
 	}
 	workspace := above(everywhere(Project, ".crush/crush.json", JSON, tables("mcp")), inRepository)
-	workspace.Label = "written by Crush"
 	script := unread(User, "~/.config/crush/crushrc", "mcp", "it is a shell script")
 	script.Place.Linux, script.Place.MacOS = "$XDG_CONFIG_HOME/crush/crushrc", "$XDG_CONFIG_HOME/crush/crushrc"
 	blind := []Blind{script}

@@ -48,13 +48,13 @@ func TestAll(t *testing.T) {
 		if c.Title == "" || c.Reload == "" || c.Dir == "" || len(c.Places) == 0 || len(c.Shapes) == 0 {
 			t.Errorf("%s: something is not described", c.Name)
 		}
-		labels := map[string]bool{}
+		known := map[string]bool{}
 		for _, p := range c.Places {
 			for i, file := range []string{p.Linux, p.MacOS, p.Windows} {
-				if label := fmt.Sprint(i, p.Scope, p.Label, file); file != "" && labels[label] {
-					t.Errorf("%s: two places %s %q at %s", c.Name, p.Scope, p.Label, file)
+				if place := fmt.Sprint(i, p.Scope, file, p.Moves); file != "" && known[place] {
+					t.Errorf("%s: two places %s at %s", c.Name, p.Scope, file)
 				} else {
-					labels[label] = true
+					known[place] = true
 				}
 			}
 			if len(p.Tables) == 0 && !p.Single || !slices.Contains([]Format{JSON, JSONC, TOML, YAML}, p.Format) || p.Linux+p.MacOS+p.Windows == "" {

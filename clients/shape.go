@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"slices"
 	"strings"
 )
 
@@ -64,11 +63,6 @@ func (s Shape) in(cwd string) Shape {
 	return s
 }
 
-func (p Place) called(label string) Place {
-	p.Label = label
-	return p
-}
-
 func (p Place) bare() Place {
 	p.Bare = true
 	return p
@@ -78,10 +72,6 @@ func (p Place) bare() Place {
 func (p Place) moved(variable, file string) Place {
 	p.Moves = append(p.Moves, move{variable, "$" + variable + "/" + file})
 	return p
-}
-
-func joinLabels(labels ...string) string {
-	return strings.Join(slices.DeleteFunc(labels, func(l string) bool { return l == "" }), ", ")
 }
 
 func withLine(line []string, places ...Place) []Place {

@@ -191,8 +191,6 @@ const (
 	PageExecute   Page = "execute"
 	PageProgram   Page = "program"
 	PageArguments Page = "arguments"
-	PageBrowser   Page = "browser"
-	pageNever     Page = "never"
 	PageEnv       Page = "env"
 
 	PageNetHost        Page = "net-host"

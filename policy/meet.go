@@ -83,7 +83,6 @@ func meetEntries(a, b *Profile) (out []Entry) {
 		if !hasX && a.Protects(OpWrite, at) || !hasY && b.Protects(OpWrite, at) {
 			e.Rights &^= Write // an entry of its own would lift what the name protects
 		}
-		e.Added &= e.Rights
 		e.Ephemeral = x.Ephemeral || y.Ephemeral
 		around, covered := met.Find(path.Dir(at))
 		covered = covered && at != "/"

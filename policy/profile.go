@@ -178,9 +178,6 @@ type Entry struct {
 	Kind   Kind   `json:"kind"`
 	Rights Rights `json:"rights"`
 	Origin Origin `json:"origin"`
-	// Added are those of Rights that the rule does not give: the rule names a path that the
-	// program needs as well.
-	Added Rights `json:"-"`
 	// Named is the path as the configuration wrote it ("~/notes"), or Path.
 	Named string `json:"named,omitempty"`
 	// Rule locates what put the entry there, for messages:

@@ -10,24 +10,15 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Text is what a proposal says to a person.
-type Text struct {
-	Then    string // the server can do, after "can"; "" if the rows say it
-	Because string // what speaks most against it, or ""
-}
-
-// Text returns a proposal in words. short is what people call a path.
-func (p Proposal) Text(short func(string) string) Text {
-	what := p.Object.Name()
-	if p.Object.Fs.Path != "" {
-		what = short(what)
-	}
-	return Text{p.then(show.Line(what)), p.Because(what)}
-}
-
-// then says what a server can do with what it gets. Of what lies in a directory it says it if nothing speaks against that.
-func (p Proposal) then(name string) string {
+// then says what a server can do with what it gets, after "can". Of what lies in a directory it says it if nothing speaks
+// against that. "" means that the rows say it. short is what people call a path.
+func (p Proposal) then(short func(string) string) string {
 	o, rights, inside := p.Object, p.Object.Fs.Rights(), false
+	name := o.Name()
+	if o.Fs.Path != "" {
+		name = short(name)
+	}
+	name = show.Line(name)
 	for _, r := range p.Rows {
 		inside = inside || r.Dir && p.verdict > Apart
 		if o.Setting.Key == "workspace" {
@@ -66,15 +57,16 @@ func (p Proposal) then(name string) string {
 	return "read " + name
 }
 
-// Then says in sentences what a server can do with what proposals give it. Of many the rows say it.
-func Then(who string, all []Text) (sentences []string) {
-	for _, t := range all {
+// Then says in sentences what a server can do with what proposals give it. Of many the rows say it. short is what people
+// call a path.
+func Then(who string, all []Proposal, short func(string) string) (sentences []string) {
+	for _, p := range all {
 		begin := who + " can then "
 		if len(sentences) > 0 {
 			begin = "It can also "
 		}
-		if t.Then != "" {
-			sentences = append(sentences, begin+t.Then+".")
+		if then := p.then(short); then != "" {
+			sentences = append(sentences, begin+then+".")
 		}
 	}
 	if len(sentences) > 4 {

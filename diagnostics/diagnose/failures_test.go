@@ -95,7 +95,6 @@ type rule struct {
 	Path, Rights, Rule string
 	Dir                bool
 	Hides              bool // as a sensitive path
-	Added              string
 }
 
 func rightsOf(words string) (r policy.Rights) {
@@ -111,7 +110,7 @@ func (f failure) profile(p *policy.Profile) {
 		defaultProfile(p)
 	}
 	for _, r := range f.Rules {
-		e := policy.Entry{Path: r.Path, Rights: rightsOf(r.Rights), Added: rightsOf(r.Added), Kind: policy.KindFile, Origin: policy.OriginRule, Rule: r.Rule}
+		e := policy.Entry{Path: r.Path, Rights: rightsOf(r.Rights), Kind: policy.KindFile, Origin: policy.OriginRule, Rule: r.Rule}
 		if r.Dir {
 			e.Kind = policy.KindDir
 		}

@@ -202,7 +202,7 @@ func (d *document) keyValue(at *Node, e *unstable.Node, path []string, depth int
 	}
 	name := parts[len(parts)-1]
 	if before := at.Table[name]; before != nil {
-		d.add(Fault{What: KeyTwice, Key: full, At: len(full), Node: before, Begins: last.Line})
+		d.add(Fault{What: KeyTwice, Key: full, At: len(full), Node: before})
 		return
 	}
 	at.put(name, value)

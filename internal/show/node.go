@@ -77,8 +77,6 @@ type Fault struct {
 	At   int      // how many parts of Key name Node
 	Node *Node    // what is there already
 	Text string   // the parser's message, or the spelling of a bad number or date
-
-	Begins int // of KeyTwice: the line where the key begins; Line is where its value ends
 }
 
 // faultKind says what a [Fault] is.

@@ -90,10 +90,9 @@ type Installer struct {
 // Result is a package that is installed and pinned.
 type Result struct {
 	Entry   *store.Entry
-	Before  *store.Entry // the entry that was replaced; nil if there was none
-	Fetched bool         // false: it was there already
-	Refused []refusal    // what the jails of the installation refused
-	Skipped []string     // NAME@VERSION of the packages whose scripts did not run
+	Fetched bool      // false: it was there already
+	Refused []refusal // what the jails of the installation refused
+	Skipped []string  // NAME@VERSION of the packages whose scripts did not run
 }
 
 // errOnWindows refuses to fetch where no jail holds npm, pip and uv.
@@ -143,7 +142,7 @@ func (i *Installer) install(ctx context.Context, stage *store.Stage, line *runli
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Entry: f.entry, Before: pinned, Fetched: true, Refused: f.refused, Skipped: f.skipped}
+	r := &Result{Entry: f.entry, Fetched: true, Refused: f.refused, Skipped: f.skipped}
 	if pinned != nil {
 		compared := line.Ecosystem() == runline.PyPI && pinned.Key == i.key(line) // the packages, by fetchPython
 		if err := i.samePin(pinned, f.entry); err != nil && !compared {
@@ -187,7 +186,7 @@ func (i *Installer) ready(ctx context.Context, line *runline.Line) (*Result, err
 	}
 	defer tree.Close()
 	if err := tree.Check(pinned.Files); err != nil {
-		return nil, &ChangedError{Entry: pinned, Asked: i.asked(pinned), Err: err}
+		return nil, &ChangedError{Asked: i.asked(pinned), Err: err}
 	}
 	if i.addsScripts(pinned) {
 		return nil, nil
@@ -368,7 +367,6 @@ func (e *movedError) why() string {
 
 // ChangedError reports that the installed files of a package are not those that are pinned.
 type ChangedError struct {
-	Entry *store.Entry
 	Asked string // see Installer
 	Err   error  // usually a *store.ChangedError
 }

@@ -19,7 +19,6 @@ type Update struct {
 	New     *store.Entry
 	Scripts []string // NAME@VERSION of the packages that have install scripts
 	Refused []refusal
-	Skipped []string // those of Scripts that did not run
 
 	// Store and LockFile have the new version and no other, for an installed.Finder that
 	// starts it before it is accepted. They exist until Accept or Close.
@@ -72,7 +71,7 @@ func (i *Installer) update(ctx context.Context, stage *store.Stage, line *runlin
 	if err != nil {
 		return nil, err
 	}
-	u := &Update{Old: old, New: f.entry, line: line, Refused: f.refused, Skipped: f.skipped, Scripts: entryScripts(f.entry), Store: f.sealed.Store, LockFile: filepath.Join(stage.Dir, "update", store.FileName), stage: stage, sealed: f.sealed}
+	u := &Update{Old: old, New: f.entry, line: line, Refused: f.refused, Scripts: entryScripts(f.entry), Store: f.sealed.Store, LockFile: filepath.Join(stage.Dir, "update", store.FileName), stage: stage, sealed: f.sealed}
 	if old != nil {
 		u.New.Pins = maps.Clone(old.Pins)
 	}
@@ -83,7 +82,7 @@ func (i *Installer) update(ctx context.Context, stage *store.Stage, line *runlin
 		return nil, err
 	}
 	if scripts && !u.New.ScriptsRan && u.New.HasScripts() {
-		u.scripts, u.New.ScriptsRan, u.Skipped = true, true, nil
+		u.scripts, u.New.ScriptsRan = true, true
 		if old != nil && old.ScriptsRan && old.Tree == u.New.Tree {
 			u.New.Files = old.Files // only the scripts would make others
 		}

@@ -10,9 +10,9 @@ import (
 
 func TestChoose(t *testing.T) {
 	found := Found{Language: Node, Interpreters: []Interpreter{
-		{Language: Node, Path: "/usr/bin/node", Version: "20.20.2", Sources: []string{"PATH"}, Default: true},
-		{Language: Node, Path: "/h/9", Version: "9.1.0"}, {Language: Node, Path: "/h/22", Version: "22.1.0"}, {Language: Node, Path: "/h/24", Version: "24.10.0"},
-		{Language: Node, Path: "/h/24.9", Version: "24.9.0"}, {Language: Node, Path: "/h/25", Version: "25.0.0-nightly1"},
+		{Path: "/usr/bin/node", Version: "20.20.2", Sources: []string{"PATH"}, Default: true},
+		{Path: "/h/9", Version: "9.1.0"}, {Path: "/h/22", Version: "22.1.0"}, {Path: "/h/24", Version: "24.10.0"},
+		{Path: "/h/24.9", Version: "24.9.0"}, {Path: "/h/25", Version: "25.0.0-nightly1"},
 	}}
 	for _, c := range testkit.Table[struct{ name, rng, want string }](t, "choose.txt") {
 		got, err := found.Choose(c.rng, npm.EngineFits)
@@ -33,8 +33,8 @@ func TestChooseReleaseBeforeNightly(t *testing.T) {
 }
 
 func TestMissingInWords(t *testing.T) {
-	pythons := []Interpreter{{Language: Python, Path: "/usr/bin/python3", Version: "3.11.2", Sources: []string{"PATH"}}, {Language: Python, Path: "/h/3.9/python3", Version: "3.9.1", Sources: []string{"pyenv", "PATH"}}}
-	refused := []refusal{{"/w/node", "PATH", "the server \"a\" may write to /w (--write /w)", nil}}
+	pythons := []Interpreter{{Path: "/usr/bin/python3", Version: "3.11.2", Sources: []string{"PATH"}}, {Path: "/h/3.9/python3", Version: "3.9.1", Sources: []string{"pyenv", "PATH"}}}
+	refused := []refusal{{"/w/node", "the server \"a\" may write to /w (--write /w)", nil}}
 	for want, found := range map[string]Found{
 		"the package needs Python ^99, and what is here does not fit: 3.11.2 (/usr/bin/python3, from PATH), 3.9.1 (/h/3.9/python3, from pyenv and PATH); install a version that fits":       {Language: Python, Interpreters: pythons},
 		"the package needs Node.js ^99, and there is none in PATH or of a version manager; /w/node is not used: the server \"a\" may write to /w (--write /w); install a version that fits": {Language: Node, Refused: refused},

@@ -317,7 +317,7 @@ func (f Finder) interpreter(ctx context.Context, p *Program, lang language, fits
 	if p.NotUsed == "" {
 		fitting, err := fits(rng, version)
 		if lang == Node && rng == "" || version != "" && err == nil && fitting {
-			return Interpreter{Language: lang, Path: file, Version: version, Default: true}, nil
+			return Interpreter{Path: file, Version: version, Default: true}, nil
 		}
 	}
 	found, err := versions.find(ctx, f.Untrusted, lang)

@@ -119,7 +119,7 @@ func (s *search) fromPath(lang language) (out []place) {
 			p := place{file: file, source: "PATH", isDefault: len(out) == 0}
 			if tool, ok := s.paths.StandIn(file); ok {
 				if p.file = tool; tool == "" {
-					s.refuse(file, "PATH", file+" "+hostfs.NoTools, nil)
+					s.refuse(file, file+" "+hostfs.NoTools, nil)
 					continue
 				}
 			}
@@ -130,7 +130,7 @@ func (s *search) fromPath(lang language) (out []place) {
 				continue // one refusal for all shims of a directory
 			}
 			if p.file == "" {
-				s.refuse(file, "PATH", "it is a shim of a version manager, and the version that it would start is not known", nil)
+				s.refuse(file, "it is a shim of a version manager, and the version that it would start is not known", nil)
 			}
 			out = append(out, p)
 		}
@@ -154,8 +154,8 @@ func (s *search) names(lang language, dir string) []string {
 	return append(names, hostfs.NewestFirst(others)...)
 }
 
-func (s *search) refuse(file, source, reason string, err error) {
-	s.found.Refused = append(s.found.Refused, refusal{file, source, reason, err})
+func (s *search) refuse(file, reason string, err error) {
+	s.found.Refused = append(s.found.Refused, refusal{file, reason, err})
 }
 
 func (s *search) add(ctx context.Context, p place) {
@@ -174,21 +174,21 @@ func (s *search) add(ctx context.Context, p place) {
 		return
 	}
 	if reason := s.fault(p.file, at); reason != "" {
-		s.refuse(p.file, p.source, reason, nil)
+		s.refuse(p.file, reason, nil)
 		return
 	}
 	version := versionOfPath(at.Path)
 	if version == "" {
 		var ok bool
-		if version, ok = s.askVersion(ctx, at.Path, p.source); !ok {
+		if version, ok = s.askVersion(ctx, at.Path); !ok {
 			return
 		}
 	}
-	s.found.Interpreters = append(s.found.Interpreters, Interpreter{Language: s.found.Language, Path: at.Path, Version: version, Sources: []string{p.source}, Default: p.isDefault})
+	s.found.Interpreters = append(s.found.Interpreters, Interpreter{Path: at.Path, Version: version, Sources: []string{p.source}, Default: p.isDefault})
 }
 
 // askVersion asks an interpreter for its version, and refuses it if it tells none.
-func (s *search) askVersion(ctx context.Context, file, source string) (version string, ok bool) {
+func (s *search) askVersion(ctx context.Context, file string) (version string, ok bool) {
 	text, err := s.Version(ctx, file)
 	version = versionIn(text)
 	if err == nil && version != "" {
@@ -198,7 +198,7 @@ func (s *search) askVersion(ctx context.Context, file, source string) (version s
 	if err != nil {
 		reason = "its version is not known: " + err.Error()
 	}
-	s.refuse(file, source, reason, err)
+	s.refuse(file, reason, err)
 	return "", false
 }
 
@@ -301,19 +301,18 @@ const (
 
 // An Interpreter is a program of this machine that can be started.
 type Interpreter struct {
-	Language language
-	Path     string   // absolute, without links
-	Version  string   // 20.11.1, without a "v"
-	Sources  []string // where it was found: PATH, or the name of a version manager
+	Path    string   // absolute, without links
+	Version string   // 20.11.1, without a "v"
+	Sources []string // where it was found: PATH, or the name of a version manager
 	// Default reports that PATH gives this one.
 	Default bool
 }
 
 // A Refusal is an interpreter that was found and is not used.
 type refusal struct {
-	Path, Source string
-	Reason       string
-	Err          error // of asking for the version; nil otherwise
+	Path   string
+	Reason string
+	Err    error // of asking for the version; nil otherwise
 }
 
 // Found is all that a search found of one language.

@@ -239,7 +239,7 @@ func (s Store) Trees() (all []Info, err error) {
 		case fault != nil:
 			err = errors.Join(err, fmt.Errorf("%s: %w", filepath.Join(s.Dir, below, sealName), fault))
 		default:
-			all = append(all, Info{ID: h.id, Files: h.count, Bytes: h.bytes, dir: s.Dir, below: below})
+			all = append(all, Info{ID: h.id, Bytes: h.bytes, dir: s.Dir, below: below})
 		}
 	}
 	return all, err
@@ -262,7 +262,6 @@ func (s Store) readSeal(below string) (head, error) {
 // Info describes an installed tree.
 type Info struct {
 	ID         ID
-	Files      int
 	Bytes      int64
 	dir, below string
 }

@@ -307,7 +307,6 @@ func (c *Config) LayBelow(name string, below *Server, ws ...policy.Warning) {
 	}
 	s.Preset, s.PresetWhere, s.Where = own.Preset, own.PresetWhere, own.Where
 	s.Project, s.replaces, s.hasBelow, s.warnings = own.Project, own.replaces, true, ws
-	s.own = own
 	c.Servers[name] = s
 }
 

@@ -86,13 +86,11 @@ type Server struct {
 	// in a table that was only decoded.
 	layers   []*Server
 	hasBelow bool             // LayBelow has laid a preset below the table
-	own      *Server          // the table as the files have it, if it was changed since; see Config.Digest
 	warnings []policy.Warning // of LayBelow
 }
 
 // Tool is one [servers.NAME.tools.TOOL] table.
 type Tool struct {
-	Name    string
 	Allow   *bool // nil: that of the table AnyTool, else true
 	allowAt string
 	Access  *Access
@@ -135,6 +133,27 @@ func (a *Access) hasRules() bool {
 	}
 	return slices.ContainsFunc(a.Fs, func(r policy.FsRule) bool { return r.Rights() != 0 }) ||
 		slices.ContainsFunc(a.Net, func(r policy.NetRule) bool { return r.Allow }) || slices.ContainsFunc(a.Env, func(r policy.EnvRule) bool { return r.Read })
+}
+
+// denials returns a table with what this one takes away.
+func (a *Access) denials() *Access {
+	only := &Access{SensitivePaths: a.SensitivePaths}
+	for _, r := range a.Fs {
+		if r.Deny != 0 {
+			only.Fs = append(only.Fs, r)
+		}
+	}
+	for _, r := range a.Net {
+		if !r.Allow {
+			only.Net = append(only.Net, r)
+		}
+	}
+	for _, r := range a.Env {
+		if !r.Read {
+			only.Env = append(only.Env, r)
+		}
+	}
+	return only
 }
 
 // word returns what the table says of the workspace: the word that is written, and "none" beside rules without one.
@@ -235,7 +254,7 @@ func (s *Server) overlay(l *Server) {
 		}
 		t, lt := s.Tools[name], l.Tools[name]
 		if t == nil {
-			t = &Tool{Name: name}
+			t = &Tool{}
 			s.Tools[name] = t
 		}
 		t.Where = cmp.Or(lt.Where, t.Where)

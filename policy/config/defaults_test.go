@@ -184,6 +184,36 @@ func TestDefaultsOfBrokenFile(t *testing.T) {
 	}
 }
 
+// TestDenialsForAllTools: a tool's own table lifts no denial of the one for all tools.
+func TestDenialsForAllTools(t *testing.T) {
+	c := decoded(t, `[servers.s]
+command = "x"
+stateful = false
+tools."*".access.fs = [{ path = "/any", read = true }, { path = "/own/kept", deny = true }]
+tools."*".access.net = [{ host = "a.test", allow = true }, { host = "kept.test", allow = false }]
+tools."*".access.env = [{ name = "A", read = true }, { name = "KEPT", read = false }]
+tools.own.access.fs = [{ path = "/own", read = true }]
+tools.word.access.workspace = "read"
+`)
+	for tool, want := range map[string]string{"own": "[/own/kept /own] [kept.test] [KEPT]", "word": "[. /own/kept] [kept.test] [KEPT]", "other": "[/any /own/kept] [a.test kept.test] [A KEPT]"} {
+		p, err := c.Policy("s", tool)
+		must(t, err)
+		var paths, hosts, names []string
+		for _, r := range p.Fs {
+			paths = append(paths, r.Path)
+		}
+		for _, r := range p.Net {
+			hosts = append(hosts, r.Host)
+		}
+		for _, r := range p.Env {
+			names = append(names, r.Name)
+		}
+		if got := fmt.Sprint(paths, hosts, names); got != want {
+			t.Errorf("%s: %s, want %s", tool, got, want)
+		}
+	}
+}
+
 // TestAnyTool tests the table for all tools that have none of their own.
 func TestAnyTool(t *testing.T) {
 	c := decoded(t, `[servers.s]

@@ -79,7 +79,7 @@ func workspaceOf(s *Server) value {
 }
 
 func (s *Server) newTool(name string) value {
-	t, access := &Tool{Name: name}, &Access{}
+	t, access := &Tool{}, &Access{}
 	warm := bounds(0, maxWarm)
 	warm.Keep = func(n *node, _ string) { count := int(n.Int); t.Warm = &count }
 	return placed(&t.Where, value{

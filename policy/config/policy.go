@@ -156,19 +156,13 @@ func (s *Server) toolAccess(tool string) (out *Access) {
 }
 
 // over returns a table with another one below it. If it only takes away, and has no word for the workspace, it is added to
-// the other one. Otherwise it takes the place of that, whose sensitive paths stay, and whose denials of files do if it has
-// no rules.
+// the other one. Otherwise only what that takes away stays.
 func (a *Access) over(below *Access) *Access {
 	switch {
 	case a == nil || below == nil:
 		return cmp.Or(a, below)
 	case a.word() != "":
-		with := *a
-		with.SensitivePaths = slices.Concat(below.SensitivePaths, a.SensitivePaths)
-		if !a.hasRules() { // a word alone lifts no denial
-			with.Fs = slices.Concat(slices.DeleteFunc(slices.Clone(below.Fs), func(r policy.FsRule) bool { return r.Deny == 0 }), a.Fs)
-		}
-		return &with
+		below = below.denials()
 	}
 	with := &Access{}
 	with.overlay(below)

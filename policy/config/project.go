@@ -67,10 +67,9 @@ func (s *Server) denials(dir string) *Server {
 	}
 	all := &Access{}
 	for _, a := range s.accesses() {
-		for _, r := range a.Fs {
-			if r.Deny != 0 {
-				all.Fs = append(all.Fs, deny(r))
-			}
+		denials := a.denials()
+		for _, r := range denials.Fs {
+			all.Fs = append(all.Fs, deny(r))
 		}
 		for _, p := range a.SensitivePaths {
 			if strings.ContainsAny(p, "*?[") {
@@ -79,20 +78,11 @@ func (s *Server) denials(dir string) *Server {
 			}
 			all.Fs = append(all.Fs, deny(policy.FsRule{Path: p, Deny: policy.AllRights, Where: cmp.Or(a.sensitiveAt[p], s.Where)}))
 		}
-		for _, r := range a.Net {
-			if !r.Allow {
-				all.Net = append(all.Net, r)
-			}
-		}
-		for _, r := range a.Env {
-			if !r.Read {
-				all.Env = append(all.Env, r)
-			}
-		}
+		all.Net, all.Env = append(all.Net, denials.Net...), append(all.Env, denials.Env...)
 	}
 	tools := map[string]*Tool{AnyTool: {}}
 	for name, t := range s.Tools {
-		tools[name] = &Tool{Name: name, Allow: t.Allow, allowAt: t.allowAt}
+		tools[name] = &Tool{Allow: t.Allow, allowAt: t.allowAt}
 	}
 	tools[AnyTool].Access = all
 	if !all.isMentioned() && s.Switches() == nil {

@@ -89,7 +89,7 @@ func (s *Server) setTool(name string) *Tool {
 		s.Tools = map[string]*Tool{}
 	}
 	if s.Tools[name] == nil {
-		s.Tools[name] = &Tool{Name: name}
+		s.Tools[name] = &Tool{}
 	}
 	return s.Tools[name]
 }
@@ -264,7 +264,7 @@ func (s *Server) Switch(tool string, on bool) {
 	}
 	s.Tools = tools
 	if _, off := s.Switches().Off(tool); off == on {
-		tools[tool] = cmp.Or(tools[tool], &Tool{Name: tool})
+		tools[tool] = cmp.Or(tools[tool], &Tool{})
 		tools[tool].Allow = &on
 	}
 	if len(tools) == 0 {
@@ -298,7 +298,7 @@ func (s *Server) Since(before *Server) (more *Server, gone []string) {
 	}
 	for name, t := range s.Tools {
 		was := cmp.Or(before.Tools[name], &Tool{})
-		now := &Tool{Name: name, Access: t.Access.since(was.Access, &gone)}
+		now := &Tool{Access: t.Access.since(was.Access, &gone)}
 		if now.Allow = t.Allow; was.Allow != nil && t.Allow != nil && *was.Allow == *t.Allow {
 			now.Allow = nil
 		}

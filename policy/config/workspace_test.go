@@ -2,7 +2,6 @@ package config
 
 import (
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -141,21 +140,6 @@ func TestDenialGivesNothing(t *testing.T) {
 	for tool, c := range map[string]*Config{"": merged, "t": tools} {
 		if p, err := c.Policy("s", tool); err != nil || len(p.Fs) != 1 || p.Fs[0].Deny == 0 {
 			t.Errorf("%q: %v, %v", tool, p.Fs, err)
-		}
-	}
-}
-
-// TestToolsWordLiftsNoDenial: a tool's own table that has the word alone leaves what the table for all tools denies.
-func TestToolsWordLiftsNoDenial(t *testing.T) {
-	const all = "[servers.s]\ncommand = 'x'\nstateful = false\n[servers.s.tools.'*'.access]\nfs = [{ path = 'a', deny = true }, { path = '~/b', read = true }]\n"
-	for own, want := range map[string]bool{"workspace = 'read'\n": true, "workspace = 'read'\nfs = [{ path = 'c', read = true }]\n": false} {
-		p, err := decoded(t, all+"[servers.s.tools.t.access]\n"+own).Policy("s", "t")
-		if err != nil {
-			t.Fatal(err)
-		}
-		denied := slices.ContainsFunc(p.Fs, func(r policy.FsRule) bool { return r.Path == "a" && r.Deny != 0 })
-		if granted := slices.ContainsFunc(p.Fs, func(r policy.FsRule) bool { return r.Path == "~/b" }); denied != want || granted {
-			t.Errorf("%q: denied %v, want %v; granted %v", own, denied, want, granted)
 		}
 	}
 }

@@ -61,17 +61,6 @@ type Host struct {
 	Executable   string // the binary of mcp-jail; "" where it is not known
 	// Configs are the files, absolute and clean, that the user named as configuration.
 	Configs []string
-
-	// Followed has the answers of a start so far, or is nil. See [Host.Resolver].
-	Followed *LinkResolver
-}
-
-// Resolver returns Followed, or a resolver that knows nothing yet.
-func (h *Host) Resolver() *LinkResolver {
-	if h.Followed != nil {
-		return h.Followed
-	}
-	return NewLinkResolver(h)
 }
 
 // FileInfo is what a resolution needs to know of a file. Only HardLinks uses Links.

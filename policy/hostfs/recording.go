@@ -59,7 +59,6 @@ var answers = maphash.MakeSeed()
 func (r *Recording) Record(h Host) Host {
 	r.host, r.questions, r.asked = h, nil, map[asked]bool{}
 	through := h
-	through.Followed = nil
 	through.Lstat = func(path string) (FileInfo, error) {
 		info, err := h.Lstat(path)
 		r.add("lstat", path, digestInfo(info, err), func(h *Host) uint64 { return digestInfo(h.Lstat(path)) })

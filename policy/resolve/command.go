@@ -306,7 +306,7 @@ func FindProgram(host hostfs.Host, argv ...string) (string, error) {
 }
 
 func lineResolver(host *hostfs.Host) *Resolver {
-	return &Resolver{Paths: host.Resolver(), H: host, Dir: host.Dir, WorkDir: host.Dir, SearchPath: searchPath(host), Shimmed: map[string]string{}, InPath: map[string]string{}}
+	return &Resolver{Paths: hostfs.NewLinkResolver(host), H: host, Dir: host.Dir, WorkDir: host.Dir, SearchPath: searchPath(host), Shimmed: map[string]string{}, InPath: map[string]string{}}
 }
 
 // FindInPath returns what Profile.InPath is for a start of a command line, as far as its policy does not change that.

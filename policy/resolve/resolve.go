@@ -174,7 +174,7 @@ func resolveUnix(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.
 }
 
 func newResolver(p *policy.Policy, h *hostfs.Host) *resolver {
-	paths := h.Resolver()
+	paths := hostfs.NewLinkResolver(h)
 	f := &facts{p: p, h: h, paths: paths, places: places.New(p, h, paths), entries: make(places.EntrySet, 56), warnings: &warningList{}}
 	return &resolver{facts: f, writers: &writers{facts: f}, searched: map[string]bool{}, sums: &sums{facts: f, rules: map[string][]places.Target{}, base: map[string]policy.Rights{}}}
 }

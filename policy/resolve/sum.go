@@ -95,13 +95,6 @@ func (b *sums) sum() {
 			if e.Rights = b.sumAt(p); e.Kind == policy.KindSpecial && b.isWriteDenied(p) {
 				e.Rights = 0 // a mount does not make it read-only
 			}
-			e.Added = b.base[p]
-			for _, n := range b.rules[p] {
-				e.Added &^= n.Rule.Rights()
-			}
-			if e.Origin != policy.OriginRule {
-				e.Added = 0
-			}
 			b.entries[p] = e
 		}
 	}

@@ -119,7 +119,7 @@ func (p *Package) Check(ctx context.Context) error {
 	err := p.program.Check(ctx)
 	var changed *store.ChangedError
 	if errors.As(err, &changed) {
-		return &Error{Package: changed.ID.Name, Reason: changed.Error() + ". To install the pinned ones again: mcp-jail install " + p.asked + ". To accept what the registry has now: mcp-jail install --update " + p.asked}
+		return &Error{Reason: changed.Error() + ". To install the pinned ones again: mcp-jail install " + p.asked + ". To accept what the registry has now: mcp-jail install --update " + p.asked}
 	}
 	return err
 }
@@ -240,7 +240,7 @@ func (p *Package) Install(c terminal.Console, reachOf func() (*policy.Reach, err
 		return w.Waived, err
 	}
 	if status := cmd.Wait(); err == nil && status != nil {
-		err = &Error{Package: name, Reason: "the installation of " + name + " failed: " + status.Error()}
+		err = &Error{Reason: "the installation of " + name + " failed: " + status.Error()}
 	}
 	return w.Waived, err
 }

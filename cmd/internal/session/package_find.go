@@ -48,7 +48,7 @@ func (t *Target) findPackage(ctx context.Context) error {
 	case errors.As(err, &gaps):
 		return &terminal.HostError{Err: gaps}
 	case err != nil:
-		return &Error{Package: line.Packages[0].String(), Reason: installed.Anew(err, t.Package.asked).Error()}
+		return &Error{Reason: installed.Anew(err, t.Package.asked).Error()}
 	}
 	t.Package.program = program
 	if program.Local != "" {

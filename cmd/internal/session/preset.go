@@ -133,7 +133,7 @@ func forTools(s *config.Server, tools []string) *config.Server {
 	}
 	s.Tools = map[string]*config.Tool{}
 	for _, name := range tools {
-		s.Tools[name] = &config.Tool{Name: name, Access: s.Access, Where: s.Where}
+		s.Tools[name] = &config.Tool{Access: s.Access, Where: s.Where}
 	}
 	s.Access = nil
 	return s

@@ -159,7 +159,6 @@ func LoadWith(o config.LoadOptions, common cmdline.ConfigFlags, flags cmdline.Po
 	case err != nil:
 		return nil, &terminal.HostError{Err: err}
 	}
-	host.Followed = hostfs.NewLinkResolver(&host) // until the policy is resolved
 	t := &Target{Host: host}
 	t.source.again = func() (*Target, error) { return Resolve(common, flags, name, tool, server) }
 	t.source.with = func(tool string, file *config.ServerFile) (*Target, error) {
@@ -283,7 +282,6 @@ func Configured(host hostfs.Host, cfg *config.Config, name string, axes []policy
 
 // Resolve resolves the policy of t on its host.
 func (t *Target) Resolve() (err error) {
-	defer func() { t.Host.Followed = nil }() // what is asked later is asked anew
 	if err := t.writers().find(); err != nil {
 		return err
 	}

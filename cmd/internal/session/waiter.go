@@ -65,7 +65,7 @@ func (w *waiter) Wait(messages <-chan Message) error {
 			case m.Gaps != nil:
 				return &terminal.HostError{Err: m.Gaps}
 			case m.Error != "":
-				return &Error{Package: w.name, Reason: m.Error}
+				return &Error{Reason: m.Error}
 			case m.Ready != "":
 				w.clear()
 				w.console.Sayf("%s", ReadyText(w.name, m))
@@ -80,7 +80,7 @@ func (w *waiter) Wait(messages <-chan Message) error {
 			w.client.look()
 			if w.client.impatient() {
 				w.Left = true
-				return &Error{w.name, fmt.Sprintf("%s is not ready yet (%s). The next start goes on where this one stopped", w.name, w.progress()), "to download it now, in a terminal: mcp-jail install " + w.asked}
+				return &Error{fmt.Sprintf("%s is not ready yet (%s). The next start goes on where this one stopped", w.name, w.progress()), "to download it now, in a terminal: mcp-jail install " + w.asked}
 			}
 			w.notify()
 			w.report()
@@ -223,9 +223,8 @@ func read(from io.Reader, to chan<- Message) {
 
 // Error reports that the package of a server could not be installed, or cannot be used.
 type Error struct {
-	Package string
-	Reason  string
-	Fix     string // "" if the reason says what to do
+	Reason string
+	Fix    string // "" if the reason says what to do
 }
 
 func (e *Error) Error() string { return e.Reason }

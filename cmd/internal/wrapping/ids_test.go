@@ -194,7 +194,7 @@ func TestKnownIDs(t *testing.T) {
 			write(t, filepath.Join(h.Project, ".mcp.json"), c.project)
 		}
 		all := wrapAll(t, h)
-		s := all[slices.IndexFunc(all, func(s ServerChange) bool { return !s.File().IsProject() })]
+		s := all[slices.IndexFunc(all, func(s ServerChange) bool { return !s.file.IsProject() })]
 		after, err := os.ReadFile(path)
 		must(t, err)
 		if (s.Left == "") != (c.want != "") || (string(after) == c.entry) != c.keeps {

@@ -248,9 +248,6 @@ func (f *File) Real() string {
 	return f.own.Real
 }
 
-// File returns the file that has the entry.
-func (s Entry) File() *File { return s.file }
-
 // leaveMixed leaves the entries that a client mixes with another of the same name: what it starts is
 // in neither of them. files are those that were selected.
 func leaveMixed(files []*File, host clients.Host) {

@@ -71,6 +71,8 @@ func (c Container) Around(t testing.TB, cmd *exec.Cmd) *exec.Cmd {
 	if c.OwnNetwork {
 		flags |= unix.CLONE_NEWNET
 	}
+	runtime.LockOSThread() // the kernel sends the signal when the thread ends that started the process
+	t.Cleanup(runtime.UnlockOSThread)
 	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if c.UserNS {
 		flags |= unix.CLONE_NEWUSER

@@ -126,6 +126,9 @@ func (g *grantCmd) Run(c terminal.Console) error {
 		if e.setting != nil {
 			g.result.Asked = append(g.result.Asked, show.Spelled(e.setting.words))
 		}
+		if g.remove {
+			g.result.Asked = slices.Insert(g.result.Asked, 0, "--remove")
+		}
 	}()
 	switch {
 	case g.perCall:

@@ -129,12 +129,8 @@ func (e *Edit) show(c terminal.Console, p *part, named bool) (can, apart []strin
 		return nil, back, err
 	}
 	proposals := e.proposals(before, after, p.added)
-	var texts []change.Text
-	for _, p := range proposals {
-		texts = append(texts, p.Text(e.Short))
-	}
 	beware, apart := e.judged(proposals, named)
-	return append(change.Then(show.Name(e.word), texts), beware...), apart, nil
+	return append(change.Then(show.Name(e.word), proposals, e.Short), beware...), apart, nil
 }
 
 func note(c terminal.Console, text string) {

@@ -26,8 +26,7 @@ func (a *Stored) joinPins() {
 			a.use(key, s.Name)
 		}
 	}
-	cfg, ignored, err := session.LoadTrusted(config.LoadOptions{}, a.host)
-	a.Untrusted = ignored
+	cfg, _, err := session.LoadTrusted(config.LoadOptions{}, a.host)
 	if a.ConfigErr = err; err == nil {
 		for _, name := range cfg.ServerNames() {
 			p, err := cfg.Policy(name, "")

@@ -15,17 +15,15 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // Stored is what mcp-jail keeps of one user.
 type Stored struct {
-	Servers   []*StoredServer        // the latest used first
-	Unpinned  []store.Info           // trees that no pin names
-	Leftovers []leftover             // of interrupted installations and removals
-	ConfigErr error                  // of the configuration: which servers use a pin is not known for sure
-	Untrusted *config.UntrustedError // the project's file that was left out; nil for none
+	Servers   []*StoredServer // the latest used first
+	Unpinned  []store.Info    // trees that no pin names
+	Leftovers []leftover      // of interrupted installations and removals
+	ConfigErr error           // of the configuration: which servers use a pin is not known for sure
 
 	host hostfs.Host
 	lock *store.File

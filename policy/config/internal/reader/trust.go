@@ -32,8 +32,7 @@ const FileName = "trust.toml"
 // UntrustedError reports a project file that was not accepted, or has changed since.
 type UntrustedError struct {
 	File    string
-	SHA256  string // of its content now
-	Changed bool   // other content was accepted before
+	Changed bool // other content was accepted before
 }
 
 func (e *UntrustedError) Error() string {
@@ -65,9 +64,8 @@ func (s TrustStore) Check(file string, data []byte) error {
 		return err
 	}
 	// The same bytes are decoded later, so the file cannot change in between.
-	sum := digest(data)
-	if before, ok := accepted[name]; !ok || before != sum {
-		return &UntrustedError{File: file, SHA256: sum, Changed: ok}
+	if before, ok := accepted[name]; !ok || before != digest(data) {
+		return &UntrustedError{File: file, Changed: ok}
 	}
 	return nil
 }

@@ -1,10 +1,13 @@
 package places
 
 import (
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -34,5 +37,29 @@ func TestTable(t *testing.T) {
 		if j := slices.IndexFunc(all, func(o string) bool { return policy.Within(p, o) }); j != i {
 			t.Errorf("%s lies in %s", p, all[j])
 		}
+	}
+}
+
+// TestLogins: a place in which diagnoses know the login of a program is hidden, or decides what programs do.
+func TestLogins(t *testing.T) {
+	t.Parallel()
+	text := testkit.Get(os.ReadFile("../../../../diagnostics/internal/analysis/programs.toml"))(t)
+	known, logins := groupsOf("linux", "sensitive", deciding, programs), 0
+	for _, list := range regexp.MustCompile(`(?m)^login = \[(.*)\]$`).FindAllSubmatch(text, -1) {
+		for _, login := range regexp.MustCompile(`"([^"]+)"`).FindAllSubmatch(list[1], -1) {
+			place := "~/" + string(login[1])
+			logins++
+			if !strings.Contains(place, "NAME") && !slices.ContainsFunc(known, func(g group) bool {
+				return slices.ContainsFunc(g.rows, func(row string) bool {
+					stem, starred := strings.CutSuffix(row, "*")
+					return policy.Within(place, row) || starred && strings.HasPrefix(place, stem)
+				})
+			}) {
+				t.Errorf("%s is in no list", place)
+			}
+		}
+	}
+	if logins < 20 {
+		t.Errorf("%d logins", logins)
 	}
 }
