@@ -78,6 +78,9 @@ func TestMain(m *testing.M) {
 		base, err = os.MkdirTemp("", "mcp-jail-cli-")
 	}
 	if err == nil {
+		err = os.Chmod(base, 0o755) // root's tests start programs as an ordinary user
+	}
+	if err == nil {
 		err = install(filepath.Join(base, "programs"), self, maps.Keys(parts))
 	}
 	if err != nil {
