@@ -47,6 +47,8 @@ func TestMain(m *testing.M) {
 		case cmdline.Companion:
 			commands.Program()
 		}
+	} else {
+		main() // a supervisor before it has a /proc: main itself must serve it
 	}
 	confine.RunSupervisor()
 	if os.Args[0] == withoutNamespaces {
