@@ -47,6 +47,8 @@ func TestMain(m *testing.M) {
 		case cmdline.Companion:
 			commands.Program()
 		}
+	} else {
+		main() // a supervisor before it has a /proc: main itself must serve it
 	}
 	confine.RunSupervisor()
 	if os.Args[0] == withoutNamespaces {
@@ -76,6 +78,9 @@ func TestMain(m *testing.M) {
 	base, err := os.MkdirTemp(testkit.VarTmp(), "mcp-jail-cli-")
 	if err != nil {
 		base, err = os.MkdirTemp("", "mcp-jail-cli-")
+	}
+	if err == nil {
+		err = os.Chmod(base, 0o755) // root's tests start programs as an ordinary user
 	}
 	if err == nil {
 		err = install(filepath.Join(base, "programs"), self, maps.Keys(parts))
