@@ -19,7 +19,7 @@ import (
 )
 
 // TestWithoutNamespaces runs the tests TestHostNS… where a filter forbids namespaces, those of the rights that
-// Landlock alone enforces first, since make test leaves out the rest. The long form also runs them as root of a
+// Landlock or the supervisor alone enforces first, since make test leaves out the rest. The long form also runs them as root of a
 // user namespace that allows no further one, but for those that take long and do not depend on it.
 func TestWithoutNamespaces(t *testing.T) {
 	jailtest.Needs(t)
@@ -30,7 +30,7 @@ func TestWithoutNamespaces(t *testing.T) {
 		name, how, run, skip string
 		unshare              bool
 	}
-	const rights = "^TestHostNS(Rights|Sums|CommandsOwnProgram|Denials|Isolation)$"
+	const rights = "^TestHostNS(Rights|Sums|CommandsOwnProgram|Denials|Isolation|AttributeResults)$"
 	ways := []way{{"rights", "filter", rights, "", false}, {"all else", "filter", "^TestHostNS", rights, false}}
 	if testkit.Long() {
 		// Only root is mapped in its user namespace: files of other users belong to nobody (65534).
