@@ -1,6 +1,6 @@
 //go:build unix
 
-package lifecycle
+package lifecycle_test
 
 import (
 	"errors"

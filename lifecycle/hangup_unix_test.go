@@ -1,6 +1,6 @@
 //go:build linux || darwin || freebsd
 
-package lifecycle
+package lifecycle_test
 
 import (
 	"bufio"

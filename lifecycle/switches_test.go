@@ -1,6 +1,6 @@
 //go:build unix
 
-package lifecycle
+package lifecycle_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/stateless"
@@ -23,7 +24,7 @@ func beginSwitched(t *testing.T, kind string, pins *sessiontest.FakePins, off ..
 	before := now.Load()
 	with := func(s *session.Session) {
 		s.Switches = func() policy.Switches { return *now.Load() }
-		s.Refresh = func() (r Refreshed) {
+		s.Refresh = func() (r lifecycle.Refreshed) {
 			r.Tools, before = now.Load() != before, now.Load()
 			return r
 		}

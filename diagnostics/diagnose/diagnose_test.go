@@ -1,4 +1,4 @@
-package diagnose
+package diagnose_test
 
 import (
 	"encoding/json"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnose"
 	"github.com/mcp-jail/mcp-jail/diagnostics/diagnostest"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
@@ -28,13 +29,13 @@ func TestAnalyzeBeforeRedacting(t *testing.T) {
 	ev := evidence("EACCES: permission denied, open '/var/lib/postgres/x'")
 	ev.Profile.Env = append(ev.Profile.Env, policy.Variable{Name: "DB_USER", Value: "postgres", Secret: true})
 	diagnostest.Of(&ev).Exists = host{"/var/lib/postgres/x": true}.exists
-	d := Failure(ev)
+	d := diagnose.Failure(ev)
 	if d.Attribution != diagnostics.Likely || d.Hints[0].Missing != "read" || strings.Contains(told(d), "postgres") || len(wordsOf(d)) > 0 || !strings.Contains(advised(d), "the value of a secret variable") {
 		t.Errorf("%s", d.Text())
 	}
 	ev.Profile.Env = append(ev.Profile.Env[:len(ev.Profile.Env)-1], policy.Variable{Name: "DATA_DIR", Value: "/data/notes", Secret: true})
 	ev.Text, diagnostest.Of(&ev).Exists = "EACCES: permission denied, open '/data/notes/x.md'", someHost.exists
-	if d := Failure(ev); strings.Join(wordsOf(d), " ") != `--read /data/notes/x.md` {
+	if d := diagnose.Failure(ev); strings.Join(wordsOf(d), " ") != `--read /data/notes/x.md` {
 		t.Errorf("%s", d.Text())
 	}
 	// The analyzer reads the unredacted stderr.
@@ -47,7 +48,7 @@ func TestAnalyzeBeforeRedacting(t *testing.T) {
 	ev.Stage, ev.Text, diagnostest.Of(&ev).Exists = diagnostics.StageStartup, "", host{"/var/lib/postgres/x": true}.exists
 	ev.Exit = &diagnostics.Exit{Code: 1}
 	ev.RawStderr, ev.Stderr = []string{"EACCES: permission denied, open '/var/lib/postgres/x'"}, []string{"EACCES: permission denied, open '/var/lib/[redacted DB_USER]/x'"}
-	if d := Failure(ev); d.Attribution != diagnostics.Likely || strings.Contains(string(d.ErrorFrame([]byte("1")))+d.Text(), "postgres") {
+	if d := diagnose.Failure(ev); d.Attribution != diagnostics.Likely || strings.Contains(string(d.ErrorFrame([]byte("1")))+d.Text(), "postgres") {
 		t.Errorf("%s", d.Text())
 	}
 }
@@ -58,25 +59,25 @@ func TestAwaited(t *testing.T) {
 	ev.Stage, ev.Tool, ev.Method, ev.Stderr = diagnostics.StageStartup, "", "", []string{"OAuth callback server running at http://127.0.0.1:16774", "Waiting for authorization..."}
 	diagnostest.Of(&ev).Listening = func() []int { return []int{16774} }
 	defaultProfile(ev.Profile)
-	d, ok := Awaited(ev)
+	d, ok := diagnose.Awaited(ev)
 	want := "--inbound 16774"
 	if !ok || strings.Join(wordsOf(d), " ") != want || !strings.Contains(d.What, "has not answered yet") {
 		t.Errorf("%v\n%s", ok, d.Text())
 	}
 	ev.Stderr = []string{"OAuth is configured with redirect_uri=http://localhost:9999/"}
-	if d, ok := Awaited(ev); ok {
+	if d, ok := diagnose.Awaited(ev); ok {
 		t.Errorf("a port at which it does not listen\n%s", d.Text())
 	}
 }
 
 func TestBuildFix(t *testing.T) {
 	for _, system := range []string{"linux", "darwin"} {
-		if got := BuildFix(&os.SyscallError{Syscall: "pipe2", Err: syscall.EMFILE}, system); !strings.Contains(got, "ulimit -n") {
+		if got := diagnose.BuildFix(&os.SyscallError{Syscall: "pipe2", Err: syscall.EMFILE}, system); !strings.Contains(got, "ulimit -n") {
 			t.Errorf("EMFILE on %s: %q", system, got)
 		}
 	}
 	for _, err := range []error{nil, os.ErrPermission, syscall.EPERM} {
-		if got := BuildFix(err, "linux"); got != "" {
+		if got := diagnose.BuildFix(err, "linux"); got != "" {
 			t.Errorf("%v: %q", err, got)
 		}
 	}
@@ -93,7 +94,7 @@ func TestBrief(t *testing.T) {
 		{diagnostics.Evidence{Server: "s", Stage: diagnostics.StageStartup}, `s ended before its first answer`, `s ended before its first answer`},
 		{diagnostics.Evidence{Server: "s", Stage: diagnostics.StageExec, Start: &diagnostics.Start{Step: diagnostics.StepExec, Errno: syscall.ENOENT}}, `s could not be started`, `s could not be started`},
 	} {
-		if d := Failure(c.evidence); d.What != c.what || d.Brief() != c.brief {
+		if d := diagnose.Failure(c.evidence); d.What != c.what || d.Brief() != c.brief {
 			t.Errorf("%q and %q, want %q and %q", d.What, d.Brief(), c.what, c.brief)
 		}
 	}

@@ -1,4 +1,4 @@
-package diagnose
+package diagnose_test
 
 import (
 	"cmp"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnose"
 	"github.com/mcp-jail/mcp-jail/diagnostics/diagnostest"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/analysis"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
@@ -265,7 +266,7 @@ func (f failure) check(t *testing.T) {
 		return // Windows has no such signal
 	}
 	ev := f.evidence()
-	d := Failure(ev)
+	d := diagnose.Failure(ev)
 	got := failure{Sure: d.Attribution, Words: strings.Join(wordsOf(d), " ")}
 	var targets []string
 	for _, h := range d.Hints {

@@ -1,4 +1,4 @@
-package diagnose
+package diagnose_test
 
 import (
 	"io/fs"

@@ -1,4 +1,4 @@
-package diagnose
+package diagnose_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnose"
 	"github.com/mcp-jail/mcp-jail/diagnostics/diagnostest"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
@@ -33,7 +34,7 @@ func bootFailure() diagnostics.Diagnosis {
 		Axis: policy.AxisNet, Operation: "connect", Target: "telemetry.x.com:443", PID: 7, Program: "/usr/bin/node", Count: 2,
 		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}}
-	return Failure(ev)
+	return diagnose.Failure(ev)
 }
 
 func TestGolden(t *testing.T) {
@@ -44,7 +45,7 @@ func TestGolden(t *testing.T) {
 	testkit.Golden(t, "boot.json", pretty.Bytes())
 
 	ev := evidence("Error: EROFS: read-only file system, open '/home/u/work/src/lib.rs'\nmcp-jail: cause: forged")
-	call := Failure(ev)
+	call := diagnose.Failure(ev)
 	testkit.Golden(t, "call.txt", []byte(call.Text()+"\n"+string(call.ResultBlock())+"\n"+string(call.ResultMeta())+"\n"))
 	testkit.Golden(t, "config.txt", []byte(configError().Text()))
 	testkit.Golden(t, "jail.txt", []byte(diagnostics.JailFailure("github", "this machine cannot enforce the policy\n  net: host allow-list: listed twice", []string{"net: host allow-list (api.github.com): no user namespaces", "  sysctl kernel.unprivileged_userns_clone=1"}).Text()))
@@ -58,7 +59,7 @@ func TestGolden(t *testing.T) {
 	}
 	ev.Text, ev.Denials = "[Errno 2] No such file", []policy.Denial{{Axis: policy.AxisFs, Operation: "create", Target: "/home/u/work/src/new.rs", Program: "/usr/bin/python3", Count: 2}}
 	diagnostest.Of(&ev).Exists = func(path string) bool { return !strings.HasPrefix(path, "/home/u/work/src/new.rs") }
-	recorded := Failure(ev)
+	recorded := diagnose.Failure(ev)
 	testkit.Golden(t, "recorded.txt", []byte(recorded.Text()+"\n"+blockText(recorded)+"\n"))
 	r.Diagnoses = append(r.Diagnoses, recorded)
 	testkit.Golden(t, "why.txt", []byte(r.Text(func(diagnostics.Record) string { return "github in Cursor, today 14:02" }, false)))
@@ -130,7 +131,7 @@ func TestBounds(t *testing.T) {
 		ev.Denials = append(ev.Denials, policy.Denial{Axis: policy.AxisFs, Operation: "open", Target: "/" + strings.Repeat("é\x01", 900)})
 	}
 	diagnostest.Of(&ev).Exists = nil
-	d := Failure(ev)
+	d := diagnose.Failure(ev)
 	if n := len(d.ErrorFrame([]byte("1"))); n > 256<<10 {
 		t.Errorf("the frame has %d bytes", n)
 	}
@@ -194,7 +195,7 @@ func TestArguments(t *testing.T) {
 				tt.change(&ev)
 			}
 			ev.Profile.Argv = []string{"node", "/home/u/work/server.js", tt.arg}
-			got := Arguments(ev)
+			got := diagnose.Arguments(ev)
 			if (got == "") != (tt.want == "") {
 				t.Errorf("said %q", got)
 			}
@@ -214,7 +215,7 @@ func TestComplaint(t *testing.T) {
 		ev := evidence("")
 		ev.Stage, ev.Tool, ev.Method, ev.Stderr = diagnostics.StageStartup, "", "", []string{"running", line}
 		ev.Denials = []policy.Denial{{Axis: "fs", Operation: "open", Target: "/home/u/docs", Count: 1}}
-		d, ok := Complaint(ev)
+		d, ok := diagnose.Complaint(ev)
 		if ok != want || ok && (d.Attribution != diagnostics.Likely || !strings.Contains(d.What, "has started")) {
 			t.Errorf("%q: %v: %s", line, ok, d.Text())
 		}
@@ -228,7 +229,7 @@ func TestInaccessible(t *testing.T) {
 	ev.Stage, ev.Tool, ev.Method, ev.FromCommandLine, ev.Exit = diagnostics.StageStartup, "", "", true, &diagnostics.Exit{Code: 1}
 	defaultProfile(ev.Profile)
 	ev.Stderr = []string{"Warning: Cannot access directory /home/u/docs, skipping", "Error: None of the specified directories are accessible"}
-	d := Failure(ev)
+	d := diagnose.Failure(ev)
 	if d.Attribution != diagnostics.Likely || strings.Join(wordsOf(d), " ") != "--read ~/docs" || !strings.Contains(d.Message(), `~/docs`) {
 		t.Errorf("%s", d.Text())
 	}
@@ -236,11 +237,11 @@ func TestInaccessible(t *testing.T) {
 	spaced.Profile = fixture(defaultProfile)
 	spaced.Profile.Argv = []string{"node", "s.js", "/home/u/it's here"}
 	spaced.Stderr = []string{"Warning: Cannot access directory /home/u/it's here, skipping", ev.Stderr[1]}
-	if d := Failure(spaced); d.Attribution != diagnostics.Likely || strings.Join(wordsOf(d), " ") != "--read ~/it's here" {
+	if d := diagnose.Failure(spaced); d.Attribution != diagnostics.Likely || strings.Join(wordsOf(d), " ") != "--read ~/it's here" {
 		t.Errorf("a name that no pattern can tell the end of: %s", d.Text())
 	}
 	ev.Stderr[0] = "Warning: Cannot access directory /home/u/none, skipping"
-	if d := Failure(ev); d.Attribution != diagnostics.None || len(wordsOf(d)) > 0 {
+	if d := diagnose.Failure(ev); d.Attribution != diagnostics.None || len(wordsOf(d)) > 0 {
 		t.Errorf("a directory that is nowhere: %s", d.Text())
 	}
 }
@@ -257,12 +258,12 @@ func FuzzDiagnose(f *testing.F) {
 		ev := diagnostics.Evidence{Stage: diagnostics.StageCall, Server: "github", Profile: profile, Text: text, Stderr: []string{text}, UserHome: "/home/u",
 			Denials: []policy.Denial{{Axis: policy.AxisNet, Operation: "connect", Target: text}, {Axis: policy.AxisFs, Operation: text, Target: text}}}
 		diagnostest.Of(&ev).Exists = func(p string) bool { return len(p)%2 == 0 }
-		check(t, Failure(ev))
+		check(t, diagnose.Failure(ev))
 		ev.Denials = nil
-		d := Failure(ev)
+		d := diagnose.Failure(ev)
 		check(t, d)
 		ev.FromCommandLine = true
-		check(t, Failure(ev))
+		check(t, diagnose.Failure(ev))
 		if d.Attribution == diagnostics.Certain {
 			t.Fatalf("text alone is certain: %q", text)
 		}

@@ -1,4 +1,4 @@
-package diagnose
+package diagnose_test
 
 import (
 	"io/fs"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnose"
 	"github.com/mcp-jail/mcp-jail/diagnostics/diagnostest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -119,7 +120,7 @@ func TestNoWrite(t *testing.T) {
 			ev.Profile.Programs, ev.Profile.Loaders = []string{"/data/tools/helper"}, []string{"/data/lib/ld.so"}
 			ev.Profile.Parts = []policy.Part{{Path: "/data/srv"}}
 			deciding(&ev, judge(&policy.Policy{}, host))
-			if d := Failure(ev); strings.Contains(strings.Join(wordsOf(d), "\n"), "--write") != (path == tt.yes) {
+			if d := diagnose.Failure(ev); strings.Contains(strings.Join(wordsOf(d), "\n"), "--write") != (path == tt.yes) {
 				t.Errorf("%s\n%s", path, d.Text())
 			}
 		}
@@ -147,7 +148,7 @@ func TestRefusedProposal(t *testing.T) {
 			}
 			return all
 		}
-		d := Failure(ev)
+		d := diagnose.Failure(ev)
 		if !strings.Contains(advised(d), want) || strings.Contains(advised(d), "\x1b") || d.CanAllow() != (kind == "") {
 			t.Errorf("%s: %q\n%s", kind, advised(d), d.Text())
 		}
@@ -160,7 +161,7 @@ func TestSecretsStayOut(t *testing.T) {
 	diagnostest.Of(&ev).Exists = nil
 	ev.Stderr = []string{"token " + secret, "https://u:" + secret + "@example.org/"}
 	ev.Denials = []policy.Denial{{Axis: policy.AxisNet, Operation: "connect", Target: "https://example.org/?t=" + secret}}
-	d := Failure(ev)
+	d := diagnose.Failure(ev)
 	r, err := diagnostics.Record{Diagnoses: []diagnostics.Diagnosis{d}, Denials: d.Denials}.Encode()
 	testkit.Must(t, err)
 	for name, s := range map[string]string{"text": d.Text(), "frame": string(d.ErrorFrame([]byte("1"))), "block": string(d.ResultBlock()), "record": string(r)} {

@@ -1,4 +1,4 @@
-package diagnose
+package diagnose_test
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/diagnose"
 	"github.com/mcp-jail/mcp-jail/diagnostics/diagnostest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -110,7 +111,7 @@ func TestTextGetsNoSecrets(t *testing.T) {
 	} {
 		ev := evidence(text)
 		diagnostest.Of(&ev).Exists = func(string) bool { return true }
-		d := Failure(ev)
+		d := diagnose.Failure(ev)
 		if d.Attribution != diagnostics.Likely || len(wordsOf(d)) > 0 || !strings.Contains(d.Cause, "The jail hides keys and passwords") {
 			t.Errorf("%s\n%s", text, d.Text())
 		}
@@ -125,7 +126,7 @@ func TestTextGetsNoSecrets(t *testing.T) {
 			ev := evidence(fmt.Sprintf(text, path))
 			diagnostest.Of(&ev).Exists = func(string) bool { return true }
 			deciding(&ev, judge(all, fakeHost(hostFiles)))
-			if d := Failure(ev); d.Attribution != diagnostics.Likely || (len(wordsOf(d)) == 0) != secret || secret && !strings.Contains(advised(d), "mcp-jail does not suggest") {
+			if d := diagnose.Failure(ev); d.Attribution != diagnostics.Likely || (len(wordsOf(d)) == 0) != secret || secret && !strings.Contains(advised(d), "mcp-jail does not suggest") {
 				t.Errorf("%s: %s\n%s", path, ev.Text, d.Text())
 			}
 		}
@@ -133,7 +134,7 @@ func TestTextGetsNoSecrets(t *testing.T) {
 	for _, text := range []string{"ls: cannot open directory '/home/u': Permission denied", "ls: cannot access '/root': No such file or directory", "EACCES: permission denied, scandir '/'"} {
 		ev := evidence(text)
 		diagnostest.Of(&ev).Exists = func(string) bool { return true }
-		if d := Failure(ev); len(wordsOf(d)) > 0 {
+		if d := diagnose.Failure(ev); len(wordsOf(d)) > 0 {
 			t.Errorf("%s\n%s", text, d.Text())
 		}
 	}
@@ -141,14 +142,14 @@ func TestTextGetsNoSecrets(t *testing.T) {
 		ev := evidence("it failed")
 		diagnostest.Of(&ev).Exists = func(path string) bool { return !strings.HasSuffix(path, "/.") }
 		ev.Denials = []policy.Denial{{Axis: policy.AxisIPC, Operation: "connect", Target: socket}}
-		if d := Failure(ev); (len(wordsOf(d)) == 0) != secret || secret && !strings.Contains(advised(d), "mcp-jail does not suggest") {
+		if d := diagnose.Failure(ev); (len(wordsOf(d)) == 0) != secret || secret && !strings.Contains(advised(d), "mcp-jail does not suggest") {
 			t.Errorf("%s: %s", socket, d.Text())
 		}
 	}
 	ev := evidence("it failed")
 	diagnostest.Of(&ev).Exists = func(string) bool { return true }
 	ev.Denials = refusals("open /home/u/.aws/credentials")
-	if d := Failure(ev); len(wordsOf(d)) == 0 || !strings.Contains(advised(d), "careful: ") {
+	if d := diagnose.Failure(ev); len(wordsOf(d)) == 0 || !strings.Contains(advised(d), "careful: ") {
 		t.Errorf("%s", d.Text())
 	}
 }
@@ -249,7 +250,7 @@ func TestWriteForbidden(t *testing.T) {
 			}
 		}
 		deciding(&ev, harm)
-		before, d := ev.Profile, Failure(ev)
+		before, d := ev.Profile, diagnose.Failure(ev)
 		var after *policy.Profile
 		var err error
 		switch {

@@ -1,4 +1,4 @@
-package runline
+package runline_test
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 )
 
 // FuzzParse: no line makes Parse panic or changes it, each package is one of a registry, and the arguments
@@ -21,7 +22,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		argv := strings.Split(text, "\x1f")
 		before := slices.Clone(argv)
-		l, err := Parse(argv)
+		l, err := runline.Parse(argv)
 		testkit.MustEqual(t, "was changed to", argv, before)
 		if err != nil {
 			_ = err.Error()
@@ -47,7 +48,7 @@ func FuzzParse(f *testing.F) {
 func TestParseIsCheap(t *testing.T) {
 	for _, line := range []string{"/usr/bin/node /srv/dist/index.js --stdio", "/opt/my.server --x", "python3 -m server", "npm start", "C:\\a\\server.exe"} {
 		argv := strings.Fields(line)
-		if n := testing.AllocsPerRun(100, func() { _, _ = Parse(argv) }); n > 0 {
+		if n := testing.AllocsPerRun(100, func() { _, _ = runline.Parse(argv) }); n > 0 {
 			t.Errorf("%s: %v allocations", line, n)
 		}
 	}

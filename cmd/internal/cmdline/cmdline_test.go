@@ -1,4 +1,4 @@
-package cmdline
+package cmdline_test
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -18,18 +19,18 @@ import (
 func TestParseRun(t *testing.T) {
 	for _, c := range []struct {
 		args []string
-		want RunFlags
+		want cmdline.RunFlags
 		err  string
 	}{
 		{args: nil},
-		{args: []string{"github"}, want: RunFlags{Server: "github"}},
-		{args: []string{"-"}, want: RunFlags{Server: "-"}},
-		{args: []string{"--read", "a", "--read=b", "--name", "x"}, want: RunFlags{PolicyFlags: PolicyFlags{Read: []string{"a", "b"}, Name: "x"}}},
-		{args: []string{"--name=x", "--name=y"}, want: RunFlags{PolicyFlags: PolicyFlags{Name: "y"}}},
-		{args: []string{"github", "--waive", "fs", "--log-file", "x"}, want: RunFlags{ConfigFlags: ConfigFlags{Waive: []string{"fs"}}, LogFile: "x", Server: "github"}},
-		{args: []string{"--env=A=B"}, want: RunFlags{PolicyFlags: PolicyFlags{Env: []string{"A=B"}}}},
-		{args: []string{"--name=-x"}, want: RunFlags{PolicyFlags: PolicyFlags{Name: "-x"}}},
-		{args: []string{"--read", "-"}, want: RunFlags{PolicyFlags: PolicyFlags{Read: []string{"-"}}}},
+		{args: []string{"github"}, want: cmdline.RunFlags{Server: "github"}},
+		{args: []string{"-"}, want: cmdline.RunFlags{Server: "-"}},
+		{args: []string{"--read", "a", "--read=b", "--name", "x"}, want: cmdline.RunFlags{PolicyFlags: cmdline.PolicyFlags{Read: []string{"a", "b"}, Name: "x"}}},
+		{args: []string{"--name=x", "--name=y"}, want: cmdline.RunFlags{PolicyFlags: cmdline.PolicyFlags{Name: "y"}}},
+		{args: []string{"github", "--waive", "fs", "--log-file", "x"}, want: cmdline.RunFlags{ConfigFlags: cmdline.ConfigFlags{Waive: []string{"fs"}}, LogFile: "x", Server: "github"}},
+		{args: []string{"--env=A=B"}, want: cmdline.RunFlags{PolicyFlags: cmdline.PolicyFlags{Env: []string{"A=B"}}}},
+		{args: []string{"--name=-x"}, want: cmdline.RunFlags{PolicyFlags: cmdline.PolicyFlags{Name: "-x"}}},
+		{args: []string{"--read", "-"}, want: cmdline.RunFlags{PolicyFlags: cmdline.PolicyFlags{Read: []string{"-"}}}},
 		{args: []string{"a", "b"}, err: "unexpected argument b"},
 		{args: []string{""}, err: "an argument is empty"},
 		{args: []string{"--read"}, err: "the option --read needs a value"},
@@ -44,7 +45,7 @@ func TestParseRun(t *testing.T) {
 		{args: []string{"--env A=b"}, err: `there is no option "--env A": this is one word`},
 		{args: []string{"--reed /a"}, err: `there is no option --reed /a`},
 	} {
-		got, err := ParseRun(append([]string{"run"}, c.args...))
+		got, err := cmdline.ParseRun(append([]string{"run"}, c.args...))
 		switch {
 		case c.err != "":
 			if err == nil || !strings.HasPrefix(err.Error(), c.err) {
@@ -59,20 +60,20 @@ func TestParseRun(t *testing.T) {
 // TestUnknownFlagWithoutGuess: a short flag is close to too many.
 func TestUnknownFlagWithoutGuess(t *testing.T) {
 	for typed, names := range map[string][]string{"-q": {"env", "net"}, "-v": {"env", "read"}, "--x y": {"env"}} {
-		testkit.Equal(t, typed, UnknownFlag(typed, names).Error(), "there is no option "+typed)
+		testkit.Equal(t, typed, cmdline.UnknownFlag(typed, names).Error(), "there is no option "+typed)
 	}
 }
 
 // TestFlagValuesVerbatim tests that a value reaches its field as it was typed, in both forms.
 func TestFlagValuesVerbatim(t *testing.T) {
 	const typed = `"a\n" = --x`
-	for _, flag := range (&RunFlags{}).Flags() {
+	for _, flag := range (&cmdline.RunFlags{}).Flags() {
 		if flag.Words != nil {
 			continue
 		}
 		for _, args := range [][]string{{"--" + flag.Name, typed}, {"--" + flag.Name + "=" + typed}} {
-			f := &RunFlags{}
-			if _, err := Parse(args, f.Flags()); err != nil {
+			f := &cmdline.RunFlags{}
+			if _, err := cmdline.Parse(args, f.Flags()); err != nil {
 				t.Errorf("%q: %v", args, err)
 				continue
 			}
@@ -97,7 +98,7 @@ func TestIsRun(t *testing.T) {
 		"run": true, "run x": true, "run -- npx": true, "run -- npx --help": true, "run --name x -- y": true,
 		"": false, "--": false, "-- run": false, "run --help": false, "run -h -- x": false, "help run": false, "check": false, "runs": false,
 	} {
-		if got := IsRun(strings.Fields(line)); got != want {
+		if got := cmdline.IsRun(strings.Fields(line)); got != want {
 			t.Errorf("%q: %v", line, got)
 		}
 	}
@@ -120,7 +121,7 @@ func TestVersion(t *testing.T) {
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("go build: %v\n%s", err, out)
 		}
-		out, err := exec.Command(filepath.Join(dir, Main), "version", "--format", "json").Output()
+		out, err := exec.Command(filepath.Join(dir, cmdline.Main), "version", "--format", "json").Output()
 		testkit.Must(t, err)
 		var said struct{ Version, Commit, Go string }
 		testkit.Must(t, json.Unmarshal(out, &said))
@@ -132,15 +133,15 @@ func TestVersion(t *testing.T) {
 
 // TestParseWaivers tests that each waiver is named by its own word, and that no word names several.
 func TestParseWaivers(t *testing.T) {
-	got, err := ParseWaivers("--waive", []string{"macos", "fs", "macos"})
+	got, err := cmdline.ParseWaivers("--waive", []string{"macos", "fs", "macos"})
 	if want := []policy.Axis{policy.WaiveMacOS, policy.AxisFs, policy.WaiveMacOS}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v, want %q", got, err, want)
 	}
-	if got, err := ParseWaivers("--waive", Waivers()); err != nil || !slices.Equal(got, policy.Waivers()) {
+	if got, err := cmdline.ParseWaivers("--waive", cmdline.Waivers()); err != nil || !slices.Equal(got, policy.Waivers()) {
 		t.Errorf("%q, %v", got, err)
 	}
 	for _, word := range []string{"", "all", "*", "FS", "fs,net", " fs", "linux"} {
-		if got, err := ParseWaivers("--waive", []string{"fs", word}); err == nil || got != nil {
+		if got, err := cmdline.ParseWaivers("--waive", []string{"fs", word}); err == nil || got != nil {
 			t.Errorf("%q names %q", word, got)
 		}
 	}

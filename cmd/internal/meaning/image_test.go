@@ -1,6 +1,7 @@
-package meaning
+package meaning_test
 
 import (
+	"github.com/mcp-jail/mcp-jail/cmd/internal/meaning"
 	"strings"
 	"testing"
 )
@@ -15,7 +16,7 @@ func TestInstead(t *testing.T) {
 		"docker run -i unknown/image":                                        "",
 		"docker mcp gateway run":                                             "",
 	} {
-		got := Instead(strings.Fields(line))
+		got := meaning.Instead(strings.Fields(line))
 		_, got, _ = strings.Cut(got, "without one: ")
 		if got != want {
 			t.Errorf("%s: %q, want %q", line, got, want)

@@ -1,4 +1,4 @@
-package meaning
+package meaning_test
 
 import (
 	"os"
@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestFetched: what the jail refuses at each start is told, and not what may be on the disk.
 func TestFetched(t *testing.T) {
 	for line, want := range testkit.Named[string](t, "fetched.txt") {
-		got := strings.Join(Fetched(strings.Split(line, "|")), "\n")
+		got := strings.Join(meaning.Fetched(strings.Split(line, "|")), "\n")
 		if want == "" && got != "" || !strings.HasPrefix(got, want) || strings.Contains(got, "\n") {
 			t.Errorf("%s: %q", line, got)
 		}
@@ -24,7 +25,7 @@ func TestFetched(t *testing.T) {
 // open the network for it.
 func TestLaunchers(t *testing.T) {
 	for line, want := range testkit.Named[string](t, "launchers.txt") {
-		got := strings.Join(Launchers(strings.Split(line, "|")), "\n")
+		got := strings.Join(meaning.Launchers(strings.Split(line, "|")), "\n")
 		if strings.Contains(got, "--net") || want == "" && got != "" {
 			t.Errorf("%s: %s", line, got)
 		}
@@ -44,7 +45,7 @@ func TestOtherMachine(t *testing.T) {
 			"command": {Command: word}, "argument": {Command: "node", Args: []string{"-x", word}}, "directory": {Command: "node", Cwd: word}, "file of variables": {Command: "node", EnvFile: word},
 			"variable": {Command: "node", Env: []clients.Variable{{Name: "A", Value: word}}},
 		} {
-			if err := CheckLook(e, clients.Host{OS: "windows"}, true, asWritten); (err != nil) != want {
+			if err := meaning.CheckLook(e, clients.Host{OS: "windows"}, true, asWritten); (err != nil) != want {
 				t.Errorf("%s %q: %v", name, word, err)
 			}
 		}
@@ -62,11 +63,11 @@ func TestCheckLook(t *testing.T) {
 		isProject bool
 		refused   bool
 	}{{clients.Host{OS: "windows"}, true, true}, {clients.Host{OS: "windows"}, false, false}, {clients.Host{OS: "windows", Mounted: true}, true, false}, {clients.Host{OS: "linux"}, true, false}} {
-		if err := CheckLook(e, c.host, c.isProject, asWritten); (err != nil) != c.refused {
+		if err := meaning.CheckLook(e, c.host, c.isProject, asWritten); (err != nil) != c.refused {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	if err := CheckLook(clients.Entry{Command: "node"}, clients.Host{OS: "windows"}, true, asWritten); err != nil {
+	if err := meaning.CheckLook(clients.Entry{Command: "node"}, clients.Host{OS: "windows"}, true, asWritten); err != nil {
 		t.Error(err)
 	}
 }
@@ -83,7 +84,7 @@ func TestHosts(t *testing.T) {
 		testkit.Must(t, os.Mkdir(filepath.Join(users, name), 0o777))
 	}
 	testkit.Must(t, os.Symlink("me", filepath.Join(users, "All Users")))
-	hosts := WindowsHosts(root)
+	hosts := meaning.WindowsHosts(root)
 	if len(hosts) != 1 || hosts[0].Home != filepath.Join(users, "me") {
 		t.Fatal(hosts)
 	}
@@ -93,7 +94,7 @@ func TestHosts(t *testing.T) {
 		t.Error(got)
 	}
 	testkit.Must(t, os.WriteFile(filepath.Join(root, "proc/sys/kernel/osrelease"), []byte("6.1-amd64"), 0o600))
-	if hosts := WindowsHosts(root); hosts != nil {
+	if hosts := meaning.WindowsHosts(root); hosts != nil {
 		t.Error("not WSL:", hosts)
 	}
 }
@@ -130,7 +131,7 @@ func TestLeft(t *testing.T) {
 		{"npx a", set("A", "1", "B", "2", "WSLENV", "A:B/up"), ""},
 	} {
 		words := strings.Fields(strings.ReplaceAll(one.line, `\\`, `\`))
-		got := string(LeftToWindows(c, clients.Entry{Command: words[0], Args: words[1:], Env: one.env, Shape: clients.Shape{Env: "env"}}))
+		got := string(meaning.LeftToWindows(c, clients.Entry{Command: words[0], Args: words[1:], Env: one.env, Shape: clients.Shape{Env: "env"}}))
 		if one.want == "" && got != "" || !strings.Contains(got, one.want) {
 			t.Errorf("%s: %q, want %q", one.line, got, one.want)
 		}
@@ -144,13 +145,13 @@ func TestOtherForm(t *testing.T) {
 		`\\?\C:\x`: 1, `\\.\pipe\x`: 1, `\\evil\share`: 1, `C:\x\a:b`: 1, `C:\x.`: 1, `C:\PROGRA~1`: 1, `--dir=\\evil\share`: 1, `C:\x\NUL`: 1,
 		`CON`: 0, `x:y`: 0, `C:\none\x`: 0, `https://x.test/a:b`: 0,
 	} {
-		words := []Word{{Text: "-v"}, {Text: word}}
-		found := Names(clients.Client{}, words, clients.Host{OS: "windows"})
+		words := []meaning.Word{{Text: "-v"}, {Text: word}}
+		found := meaning.Names(clients.Client{}, words, clients.Host{OS: "windows"})
 		if len(found) != want || want > 0 && found[0].Why == "" {
 			t.Errorf("%s: %+v", word, found)
 		}
 		for _, other := range []clients.Host{{OS: "linux"}, {OS: "windows", Mounted: true}} {
-			if found := Names(clients.Client{}, words, other); len(found) > 0 {
+			if found := meaning.Names(clients.Client{}, words, other); len(found) > 0 {
 				t.Errorf("%s elsewhere: %+v", word, found)
 			}
 		}

@@ -1,4 +1,4 @@
-package cli
+package cli_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
@@ -22,10 +23,10 @@ func TestInterruptedQuestions(t *testing.T) {
 	signal.Notify(safe, os.Interrupt)
 	defer signal.Stop(safe)
 	for name, ask := range map[string]func(c terminal.Console) error{
-		"nothing was changed":   func(c terminal.Console) error { return Confirm(context.Background(), c, "sure?") },
-		"nothing was changed  ": func(c terminal.Console) error { _, err := AskKey(c, "sure?", "y: yes"); return err },
-		"x is not trusted":      func(c terminal.Console) error { _, err := AskYes(c, "sure?", "x is not trusted"); return err },
-		"no server was started": func(c terminal.Console) error { _, err := AskText(c, "sure?", true); return err },
+		"nothing was changed":   func(c terminal.Console) error { return cli.Confirm(context.Background(), c, "sure?") },
+		"nothing was changed  ": func(c terminal.Console) error { _, err := cli.AskKey(c, "sure?", "y: yes"); return err },
+		"x is not trusted":      func(c terminal.Console) error { _, err := cli.AskYes(c, "sure?", "x is not trusted"); return err },
+		"no server was started": func(c terminal.Console) error { _, err := cli.AskText(c, "sure?", true); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			screen, program, err := testkit.Terminal(80, 0)
