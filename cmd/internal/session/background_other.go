@@ -10,3 +10,5 @@ func ownSession() *syscall.SysProcAttr { return nil }
 func mayWrite(string) bool { return true }
 
 func mayRead(string) bool { return true }
+
+func mayExecute(string) bool { return true }

@@ -15,3 +15,5 @@ func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: tru
 func mayWrite(path string) bool { return unix.Access(path, unix.W_OK) == nil }
 
 func mayRead(path string) bool { return unix.Access(path, unix.R_OK) == nil }
+
+func mayExecute(path string) bool { return unix.Access(path, unix.X_OK) == nil }

@@ -363,7 +363,7 @@ func AbsolutePaths(files []string) (out []string) {
 
 func isExecutable(path string) bool {
 	info, err := os.Stat(path)
-	return err == nil && (info.IsDir() || info.Mode().IsRegular()) && info.Mode()&0o111 != 0
+	return err == nil && (info.IsDir() || info.Mode().IsRegular()) && info.Mode()&0o111 != 0 && mayExecute(path)
 }
 
 // mayUse reports whether the user has rights at a path without a jail: to start it, to read it, and to

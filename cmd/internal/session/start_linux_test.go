@@ -308,7 +308,8 @@ func TestKeepingFinishes(t *testing.T) {
 	}
 }
 
-// TestSocketIsNoProgram: a socket has execute bits, and no line that executes it would help.
+// TestSocketIsNoProgram: a socket has execute bits, and so has the home directory of somebody else. No line that
+// executes them would help.
 func TestSocketIsNoProgram(t *testing.T) {
 	dir := t.TempDir()
 	socket, program, plain := filepath.Join(dir, "bus"), filepath.Join(dir, "program"), filepath.Join(dir, "plain")
@@ -319,7 +320,9 @@ func TestSocketIsNoProgram(t *testing.T) {
 		testkit.Must(t, os.WriteFile(path, nil, mode))
 	}
 	testkit.Must(t, os.Chmod(socket, 0o755))
-	for path, want := range map[string]bool{socket: false, program: true, plain: false, dir: true} {
+	closed := filepath.Join(dir, "closed")
+	testkit.Must(t, errors.Join(os.Mkdir(closed, 0o700), os.Chmod(closed, 0o011)))
+	for path, want := range map[string]bool{socket: false, program: true, plain: false, dir: true, closed: os.Getuid() == 0} {
 		if got := isExecutable(path); got != want {
 			t.Errorf("%s: %v", filepath.Base(path), got)
 		}
