@@ -164,14 +164,6 @@ func Split(p string) (dir, name string) {
 	return p[:max(i, 1)], p[i+1:]
 }
 
-// below returns a name in a clean directory. A start makes some thousand, for which path.Join is slow.
-func below(dir, name string) string {
-	if dir == "/" {
-		return "/" + name
-	}
-	return dir + "/" + name
-}
-
 // Upward returns a clean path and the directories above it, without the root. It ends for every
 // path: one of Windows has no slash, and a relative one ends before ".".
 func Upward(p string) iter.Seq[string] {
@@ -212,7 +204,7 @@ func (f *LinkResolver) follow(p string) (ResolvedPath, error) {
 			out.Info = f.Lstat(out.Path).Info
 			continue
 		}
-		next := below(out.Path, name)
+		next := path.Join(out.Path, name)
 		s := f.Lstat(next)
 		err := s.Err
 		if err != nil && err != fs.ErrNotExist {
@@ -227,7 +219,7 @@ func (f *LinkResolver) follow(p string) (ResolvedPath, error) {
 			return out.without(next, path.Join(next, todo), err), nil
 		}
 		if listed := f.spelled(out.Path, name, s.Info); listed != name {
-			next, asWritten = below(out.Path, listed), false
+			next, asWritten = path.Join(out.Path, listed), false
 		}
 		if s.Info.Mode&fs.ModeSymlink != 0 {
 			asWritten = false
