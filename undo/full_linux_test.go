@@ -28,9 +28,9 @@ func (w *world) whenFull(f func()) {
 // with the next undo, of which no path must be named, and the server's text as well with an undo of the first.
 func TestFullDisk(t *testing.T) {
 	if os.Getenv("UNDO_FULL") == "" { // a log that the go command asks this process for would be on the full disk, too
-		cmd := exec.Command(os.Args[0], "-test.run=^TestFullDisk$")
+		cmd := exec.Command(os.Args[0], "-test.v", "-test.run=^TestFullDisk$")
 		cmd.Env = append(os.Environ(), "UNDO_FULL=1")
-		if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("PASS")) {
+		if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("--- PASS: TestFullDisk ")) {
 			t.Errorf("%v: %s", err, out)
 		}
 		return

@@ -41,7 +41,7 @@ const withoutNamespaces = "without-namespaces"
 func TestMain(m *testing.M) {
 	self, err := os.Executable()
 	if err == nil { // by the name of their file: they execute themselves and each other with an argv[0] of their own
-		switch filepath.Base(self) {
+		switch programName(self) {
 		case cmdline.Main:
 			main()
 		case cmdline.Companion:
@@ -66,8 +66,8 @@ func TestMain(m *testing.M) {
 	for name := range scripted {
 		parts[name] = func() { scriptedMain(name) }
 	}
-	if part := parts[filepath.Base(os.Args[0])]; part != nil {
-		os.Args[0] = filepath.Base(os.Args[0])
+	if part := parts[programName(os.Args[0])]; part != nil {
+		os.Args[0] = programName(os.Args[0])
 		part()
 		os.Exit(0)
 	}
@@ -98,6 +98,9 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
+// programName returns the name of a program without what Windows adds.
+func programName(file string) string { return strings.TrimSuffix(filepath.Base(file), ".exe") }
+
 // install puts the programs of the tests into a directory, which becomes the first in PATH. All are links to one file:
 // testscript itself would write a copy for each if the test binary belongs to another user.
 func install(dir, self string, names iter.Seq[string]) error {
@@ -113,6 +116,9 @@ func install(dir, self string, names iter.Seq[string]) error {
 		}
 	}
 	for name := range names {
+		if runtime.GOOS == "windows" {
+			name += ".exe"
+		}
 		if err := os.Link(one, filepath.Join(dir, name)); err != nil {
 			return err
 		}

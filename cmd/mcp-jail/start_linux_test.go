@@ -183,6 +183,33 @@ func refuseWatches() error {
 	})
 }
 
+// TestAsBuilt runs the two programs as make build links them. In other tests both are the test binary.
+func TestAsBuilt(t *testing.T) {
+	need(t, "jail", "go")
+	w := newWorld(t)
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", w.base+"/", ".", "../"+cmdline.Companion)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOPROXY=off", "GOGC=off", "GOMEMLIMIT=512MiB")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	w.program = filepath.Join(w.base, cmdline.Main)
+	witness := filepath.Join(w.work, "witness")
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"run", "--", "sh", "-c", "touch " + witness + "; cat " + filepath.Join(w.home, "notes.txt") + " >&2"}, "No such file or directory"},
+		{[]string{"doctor"}, "ok    jail"},
+	} {
+		if out, _ := w.mcpJail(c.args...).CombinedOutput(); !strings.Contains(string(out), c.says) {
+			t.Errorf("%q: %s", c.args, out)
+		}
+	}
+	if !pathExists(witness) {
+		t.Error("the server was not started")
+	}
+}
+
 // TestBuiltWithCgo tests that a mcp-jail built with cgo starts no server and says why. go
 // install uses cgo if there is a C compiler.
 func TestBuiltWithCgo(t *testing.T) {

@@ -181,6 +181,7 @@ func TestJailHomeHolds(t *testing.T) {
 	for _, dir := range dirs {
 		before = append(before, everything(t, dir))
 	}
+	host := everything(t, filepath.Dir(home))
 	p := homeProfile(t, home)
 	for i, got := range jailtest.Attempts(t, p, all...) {
 		jailtest.Expect(t, rows[i].attempt, firstWord(got), rows[i].want)
@@ -189,7 +190,6 @@ func TestJailHomeHolds(t *testing.T) {
 		}
 	}
 	// What no jail lets through, and what would lead to a layer below if it did.
-	host := everything(t, filepath.Dir(home))
 	var outside []attacker.Attempt
 	table := testkit.TableIn[struct{ attempt, want string }](t, tables, "jail-home-holds.txt")
 	for _, c := range table {

@@ -237,7 +237,7 @@ func TestWriteForbidden(t *testing.T) {
 	inPlace := config.CommandLineOptions{Command: []string{"node", "/home/u/srv/dist/index.js"}}
 	r := rand.New(rand.NewPCG(20, 16))
 	proposed := 0
-	rounds := testkit.Rounds(300, 4000) // two faults put in on purpose are found in the first 8 and 266
+	rounds := testkit.Rounds(400, 4000) // two faults put in on purpose are found in the first 8 and 266
 	for range rounds {
 		i := r.IntN(len(bases))
 		ev := generated(r, slices.Concat(executed, executed, harmlessFiles))

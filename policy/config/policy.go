@@ -156,7 +156,7 @@ func (s *Server) toolAccess(tool string) (out *Access) {
 }
 
 // over returns a table with another one below it. If it only takes away, and has no word for the workspace, it is added to
-// the other one. Otherwise only what that takes away stays.
+// the other one. Otherwise only the denials of the table below stay.
 func (a *Access) over(below *Access) *Access {
 	switch {
 	case a == nil || below == nil:

@@ -70,6 +70,7 @@ type hostPlayer struct {
 	policy     *policy.Policy  // in force
 	profile    *policy.Profile // of it, nil after an error
 	host       hostfs.Host
+	resolved   int
 }
 
 // play returns a line with its answers.
@@ -277,8 +278,8 @@ func (h *hostPlayer) resolve(p *policy.Policy, err error) string {
 		checkProfile(h.t, out)
 		h.profile = out
 	}
-	if err == nil && len(ws) == 0 && !testkit.Long() {
-		return ""
+	if h.resolved++; err == nil && len(ws) == 0 && h.resolved%4 != 0 && !testkit.Long() {
+		return "" // a fourth of them is enough to see what CheckFiles alone says
 	}
 	_, early, errEarly := CheckFiles(p, h.host)
 	for _, w := range early {

@@ -127,7 +127,7 @@ func (t *trustCmd) accept(c terminal.Console, file string) error {
 	if err != nil {
 		return fmt.Errorf("the file is not accepted, because it cannot be used:\n%w", err)
 	}
-	c.Printf("%s\n", strings.ReplaceAll(string(data), "\r\n", "\n")) // hidden characters become visible there
+	c.Printf("%s\n", show.Lines(strings.ReplaceAll(string(data), "\r\n", "\n"))) // what hides or reorders text becomes visible
 	var said []string
 	for _, w := range warnings {
 		said = append(said, w.String())

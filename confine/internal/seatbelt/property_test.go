@@ -171,7 +171,7 @@ func TestTextsNeverGrantMoreThanTheProfile(t *testing.T) {
 	// Seven faults put in on purpose are found, in the first 278 profiles.
 	g := generator{rand.New(rand.NewPCG(0, 48))}
 	a := answers{narrower: map[string]int{}}
-	for range testkit.Rounds(300, 1000) {
+	for range testkit.Rounds(400, 1000) {
 		p := g.profile()
 		rules := compiled(t, p)
 		for range 40 {

@@ -67,7 +67,7 @@ func (l *loop) try(ctx context.Context) (*try, error) {
 	}
 	defer t.Close()
 	l.net, l.own = t.Policy.Net, []string{t.Profile.Home}
-	if w := t.Profile.Workspace; !hostfs.Within(t.Host.OS, t.Host.Home, w) { // or it is the whole home directory
+	if w := t.Profile.Workspace; !hostfs.Within(t.Host.OS, session.ResolveLinks(t.Host.Home), w) { // or it is the whole home directory
 		l.own = append(l.own, w)
 	}
 	limited, stop := context.WithCancelCause(ctx)
