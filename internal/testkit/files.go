@@ -66,6 +66,7 @@ func ReadFile(t testing.TB, name string) string {
 // hold the file open for writing until it executes its own program, and executing the file would
 // fail until then (ETXTBSY).
 func WriteProgram(name string, content []byte) error {
+	os.Remove(name) // it may be a link, whose other names keep what they have
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	return os.WriteFile(name, content, 0o755)
