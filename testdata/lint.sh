@@ -19,8 +19,8 @@ if [ -n "$unformatted" ]; then
 	exit 1
 fi
 go mod verify
-# For each of them the libraries are compiled as well, so it is one architecture, or both where files are for one
-# alone. deadcode checks the types of macOS on amd64.
+# go vet compiles all libraries for each system. Linux alone has files for one architecture, so only Linux is checked on
+# two. For macOS on amd64, deadcode checks the types.
 for system in linux/amd64 linux/arm64 darwin/arm64 windows/amd64 freebsd/amd64; do
 	echo "vet $system"
 	GOOS=${system%/*} GOARCH=${system#*/} go vet ./...

@@ -308,8 +308,8 @@ func TestKeepingFinishes(t *testing.T) {
 	}
 }
 
-// TestSocketIsNoProgram: a socket has execute bits, and so has the home directory of somebody else. No line that
-// executes them would help.
+// TestSocketIsNoProgram: the user can start a program and enter an own directory. The user can start neither a socket nor
+// a closed directory, though both have execute bits.
 func TestSocketIsNoProgram(t *testing.T) {
 	dir := t.TempDir()
 	socket, program, plain := filepath.Join(dir, "bus"), filepath.Join(dir, "program"), filepath.Join(dir, "plain")
