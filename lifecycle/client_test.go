@@ -5,6 +5,7 @@ package lifecycle_test
 import (
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -106,6 +107,34 @@ func TestClientNamed(t *testing.T) {
 			t.Errorf("told %q", got)
 		}
 	})
+}
+
+// TestRecordBeforeCommand: an answer that names a command which reads the record comes after the record, and also if that
+// cannot be written.
+func TestRecordBeforeCommand(t *testing.T) {
+	t.Parallel()
+	for name, stuck := range map[string]bool{"slow": false, "stuck": true} {
+		var kept atomic.Bool
+		free := make(chan struct{})
+		p := begin(t, &sessiontest.Fake{Server: "failing", Denials: []policy.Denial{refusedFile}}, func(s *session.Session) {
+			s.Sink = func(r diagnostics.Record) {
+				if stuck {
+					<-free
+				}
+				time.Sleep(20 * time.Millisecond)
+				if len(r.Diagnoses) > 0 {
+					kept.Store(true)
+				}
+			}
+		})
+		p.Send(sessiontest.CallLine)
+		sessiontest.Has(t, p.Line(), "mcp-jail grant test --last")
+		if kept.Load() == stuck {
+			t.Errorf("%s: the record was written before the answer: %v", name, !stuck)
+		}
+		close(free)
+		p.Close()
+	}
 }
 
 // TestSlowRecord: a Sink that is slow delays neither the answer to a failed call nor the

@@ -15,7 +15,7 @@ import (
 )
 
 // record is the record of a session. Its goroutine passes it to Session.Sink, so that answers to the
-// client do not wait for a disk.
+// client do not wait for a disk, but for those that name a command which reads the record.
 type record struct {
 	client  *Client
 	denials func() []policy.Denial // of the whole session
@@ -23,7 +23,7 @@ type record struct {
 
 	Mu sync.Mutex
 	diagnostics.Record
-	changed  chan struct{} // gets a value when there is more to save
+	changed  chan chan struct{} // gets a value when there is more to save: nil, or a channel to close after that
 	Finished chan struct{}
 	Saved    chan struct{} // closed after the last write
 
@@ -38,13 +38,33 @@ func (r *record) note(change func(*diagnostics.Record)) {
 	r.changes()
 }
 
+// recordWait is how long a failure waits until its record is written. The disk may be slow.
+const recordWait = time.Second
+
+// addDiagnosis adds a diagnosis. If that tells the user of a command, it returns when the command finds the diagnosis.
 func (r *record) addDiagnosis(d diagnostics.Diagnosis) {
-	r.note(func(r *diagnostics.Record) {
-		if len(r.Diagnoses) == maxRecords {
-			r.Diagnoses = append(r.Diagnoses[:0:0], r.Diagnoses[1:]...)
-		}
-		r.Diagnoses = append(r.Diagnoses, d)
-	})
+	r.Mu.Lock()
+	if len(r.Diagnoses) == maxRecords {
+		r.Diagnoses = append(r.Diagnoses[:0:0], r.Diagnoses[1:]...)
+	}
+	r.Diagnoses = append(r.Diagnoses, d)
+	r.Mu.Unlock()
+	if !d.CanAllow() {
+		r.changes()
+		return
+	}
+	timeout, written := time.After(recordWait), make(chan struct{})
+	select {
+	case r.changed <- written:
+	case <-r.Saved:
+	case <-timeout: // another change waits, so a write follows
+		return
+	}
+	select {
+	case <-written:
+	case <-r.Saved:
+	case <-timeout:
+	}
 }
 
 // addLine adds a line to Warnings or Waived, whose lines differ.
@@ -64,7 +84,7 @@ func (r *record) allowed(words string) {
 
 func (r *record) changes() {
 	select {
-	case r.changed <- struct{}{}:
+	case r.changed <- nil:
 	default:
 	}
 }
@@ -77,8 +97,11 @@ func (r *record) run() {
 	defer look.Stop()
 	for saved := 0; ; {
 		select {
-		case <-r.changed:
+		case written := <-r.changed:
 			r.save(false)
+			if written != nil {
+				close(written)
+			}
 		case <-look.C:
 			r.client.Introduction.tell()
 			if n := r.refused(); n > saved {

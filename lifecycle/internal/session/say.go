@@ -80,8 +80,8 @@ func (c *Client) SayDropped(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 
 // Announce writes a diagnosis to stderr and to the record.
 func (c *Client) Announce(d diagnostics.Diagnosis) diagnostics.Diagnosis {
-	c.Stderr.Say(d.Text())
 	c.Record.addDiagnosis(d)
+	c.Stderr.Say(d.Text())
 	return d
 }
 
