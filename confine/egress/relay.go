@@ -176,8 +176,10 @@ func (r *relay) relayUp() error {
 	case r.hello > 0:
 		return r.relayHello()
 	}
-	if _, err := r.upstream.Write(r.head); err != nil {
-		return err
+	if len(r.head) > 0 { // a write of nothing would take the error of a reset, and what reads would see an end
+		if _, err := r.upstream.Write(r.head); err != nil {
+			return err
+		}
 	}
 	return r.relayRest()
 }
