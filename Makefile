@@ -4,6 +4,7 @@ export CGO_ENABLED = 0
 .PHONY: build demo test test-all test-long bench lint
 
 build: ## bin/mcp-jail, and beside it what it starts: mcp-jail-cli, mcp-jail-tls
+	@bash testdata/needs.sh go
 	@echo 'building: a few minutes the first time, and seconds later' >&2
 	go build -v -trimpath -ldflags='-s -w' -o bin/ ./cmd/...
 

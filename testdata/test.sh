@@ -72,19 +72,10 @@ long) export MCPJAIL_LONG=1 ;;
 	;;
 esac
 
-missing=()
-for program in go git node npm python3; do
-	command -v "$program" >/dev/null || missing+=("$program")
-done
-if [ ${#missing[@]} -gt 0 ]; then
-	cat >&2 <<-END
-		Programs that tests need are missing: ${missing[*]}
-		  Debian, Ubuntu   apt-get install golang git nodejs npm python3
-		  Fedora           dnf install golang git nodejs npm python3
-		  macOS            brew install go git node python3
-		go.mod says which version of Go. An older one downloads that itself.
-	END
-	[[ -z "${MCPJAIL_REQUIRE:-}" && " ${missing[*]} " != *" go "* && " ${missing[*]} " != *" git "* ]] || exit 2
+missing=$(bash testdata/needs.sh go git node npm python3 2>&1) || { echo "$missing" >&2; exit 2; }
+if [ -n "$missing" ]; then
+	echo "$missing" >&2
+	[ -z "${MCPJAIL_REQUIRE:-}" ] || exit 2
 	echo "Without them, the tests that need them are left out." >&2
 fi
 
