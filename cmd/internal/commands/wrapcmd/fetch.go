@@ -52,7 +52,7 @@ func fetch(c terminal.Console, packages []*missingPackage) error {
 	select {
 	case err := <-ended:
 		if err != nil {
-			c.Errorf("Your servers are wrapped. To download what is missing:\n  mcp-jail wrap")
+			c.Errorf("not every package was downloaded. Your servers are wrapped. To download the rest:\n  mcp-jail wrap")
 			return terminal.ReportedStatus(terminal.Failure)
 		}
 		return nil
