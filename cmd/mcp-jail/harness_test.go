@@ -56,12 +56,12 @@ func need(t *testing.T, things ...string) {
 				why = "MCPJAIL_PRESETS and MCPJAIL_PRESETS_NATIVE do not name directories with the servers of testdata/presets; make test-long installs them"
 			}
 		case "npm": // the installed servers, and npm
-			if os.Getenv("MCPJAIL_SERVERS") == "" {
-				why = "MCPJAIL_SERVERS does not name a directory with the servers of testdata/npm; make test installs them"
-				break
-			}
 			if _, err := exec.LookPath("npm"); err != nil {
 				why = err.Error()
+				break
+			}
+			if os.Getenv("MCPJAIL_SERVERS") == "" {
+				why = "MCPJAIL_SERVERS does not name a directory with the servers of testdata/npm; make test installs them"
 				break
 			}
 			fallthrough

@@ -204,6 +204,9 @@ const execServer = "exec-server"
 // execMain is a server with one tool: run starts a program, and returns what it printed.
 func execMain() {
 	serveListed("exec", []map[string]any{{"name": "run", "inputSchema": map[string]string{"type": "object"}}}, func(c toolCall) (string, error) {
+		if c.argv[0] == "rename" { // mv copies what it may not rename
+			return "", os.Rename(c.argv[1], c.argv[2])
+		}
 		out, err := exec.Command(c.argv[0], c.argv[1:]...).CombinedOutput()
 		if _, ended := errors.AsType[*exec.ExitError](err); ended {
 			err = errors.New(string(out))

@@ -229,7 +229,7 @@ func TestUndoMovedAway(t *testing.T) {
 				w.around = withoutUserns
 			}
 			s := open(t, w.jail("--config", config, "agent"), nil)
-			s.mustFail("EXDEV", "node", "-e", "require('fs').renameSync('d', 'moved')")
+			s.mustFail("invalid cross-device link", "rename", "d", "moved")
 			s.mustRun("sh", "-c", "mkdir e; mv e f; rmdir f; mv d moved; mv moved d")
 			s.mustRun("sh", "-c", "mv a $HOME/p; echo server > $HOME/p; rm $HOME/p")
 			s.mustRun("sh", "-c", "ln b $HOME/q; echo server > $HOME/q; true")
