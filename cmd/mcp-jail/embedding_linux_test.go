@@ -32,7 +32,7 @@ func lastLine(t *testing.T, log string) string {
 
 // TestEmbedding runs the programs of docs/embedding.md: the last line says whose status it is.
 func TestEmbedding(t *testing.T) {
-	need(t, "jail")
+	need(t, "jail", "node", "python3")
 	page, err := os.ReadFile("../../docs/embedding.md")
 	testkit.Must(t, err)
 	w := newWorld(t)

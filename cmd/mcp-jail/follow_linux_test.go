@@ -202,7 +202,7 @@ func (c trial) ends() string {
 
 // TestFollow follows what is proposed to its end.
 func TestFollow(t *testing.T) {
-	need(t, "jail", "/usr/bin/python3")
+	need(t, "jail", "/usr/bin/python3", "node")
 	t.Parallel()
 	var count followed
 	t.Run("forms", func(t *testing.T) {

@@ -242,7 +242,7 @@ func (n *nested) held(t *testing.T, told string) {
 
 // TestNestedFilters: what a sandbox's filter is to refuse, it refuses, and nothing else.
 func TestNestedFilters(t *testing.T) {
-	need(t, "bwrap")
+	need(t, "bwrap", "python3")
 	for _, c := range []struct {
 		calls         []refusedCall
 		refused, does []string
