@@ -11,6 +11,10 @@ for program; do
 		said=$(go list -m 2>&1) && continue
 		missing+=("go $version") status=2
 		;;
+	pip)
+		! python3 -m pip --version >/dev/null 2>&1 || continue
+		missing+=(pip) packages+=(python3-pip)
+		;;
 	*)
 		! command -v "$program" >/dev/null || continue
 		missing+=("$program") packages+=("${program/%node/nodejs}")
@@ -34,7 +38,8 @@ done
 	if [ ${#packages[@]} -gt 0 ]; then
 		echo "  Debian, Ubuntu   sudo apt-get install --no-install-recommends ${packages[*]}"
 		echo "  Fedora           sudo dnf install ${packages[*]}"
-		echo "  macOS            brew install ${packages[*]}"
+		names="${packages[*]}" # pip comes with python3 there
+		echo "  macOS            brew install ${names/ python3-pip/}"
 	fi
 } >&2
 exit $status

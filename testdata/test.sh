@@ -72,7 +72,7 @@ long) export MCPJAIL_LONG=1 ;;
 	;;
 esac
 
-missing=$(bash testdata/needs.sh go git node npm python3 2>&1) || { echo "$missing" >&2; exit 2; }
+missing=$(bash testdata/needs.sh go git node npm python3 pip 2>&1) || { echo "$missing" >&2; exit 2; }
 if [ -n "$missing" ]; then
 	echo "$missing" >&2
 	[ -z "${MCPJAIL_REQUIRE:-}" ] || exit 2

@@ -124,6 +124,7 @@ func insides() []inside {
 // TestContainers tries doctor and run in containers. Each either works, or is refused with its
 // cause and what the host must allow, and works with the waivers that the refusal names.
 func TestContainers(t *testing.T) {
+	need(t, "npx") // doctor looks for the program of a server
 	for _, c := range insides() {
 		t.Run(c.name, func(t *testing.T) {
 			in := c.make(t)

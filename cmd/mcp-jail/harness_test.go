@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,6 +69,10 @@ func need(t *testing.T, things ...string) {
 		case "node":
 			if _, err := exec.LookPath("node"); err != nil {
 				why = err.Error()
+			}
+		case "pip":
+			if out, err := exec.Command("python3", "-m", "pip", "--version").CombinedOutput(); err != nil {
+				why = fmt.Sprintf("%v %s", err, out)
 			}
 		case "postgres":
 			if postgresBin() == "" {

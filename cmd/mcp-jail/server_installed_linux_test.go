@@ -18,7 +18,7 @@ import (
 // newShop returns a world whose npm asks a registry of its own.
 func newShop(t *testing.T, stock fixture.Stock) (*world, *fixture.Site) {
 	t.Helper()
-	need(t, "node")
+	need(t, "node", "npx")
 	w := newWorld(t)
 	t.Cleanup(func() { // its directories are read-only
 		w.noneLeft(t) // an installation goes on without its client
@@ -309,6 +309,7 @@ func cutVersion(spec string) (name, version string) {
 // registry that it names is asked for anything, so none gets the user's logins or a file of the user's. The
 // control is that such a registry is asked when the user's own configuration names it.
 func TestLinesOfOthers(t *testing.T) {
+	need(t, "pip")
 	t.Parallel()
 	const password, secret = "tok4606f1a9", "hunterd4c2faf8"
 	server := fixture.MCPServer{Name: "good", Version: "1.0.0"}
