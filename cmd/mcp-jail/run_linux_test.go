@@ -188,6 +188,7 @@ func TestForeignDirectories(t *testing.T) {
 // TestExplainInbound makes the example of the page about ports that lead in, adds its lines to the
 // configuration, and then reaches the server as a browser does.
 func TestExplainInbound(t *testing.T) {
+	need(t, "/usr/bin/python3")
 	t.Parallel()
 	w := newWorld(t)
 	w.work = filepath.Join(w.home, "project")
