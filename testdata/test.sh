@@ -200,7 +200,7 @@ packages() {
 		if [ -n "$offline" ] || ! (cd "$into" && during "npm ci of $dir" npm ci --loglevel=error "$@") >&2; then
 			rm -rf "$into"
 			echo "npm $(npm --version) cannot install the packages of $dir, so the tests that need them are left out." >&2
-			echo "Is there a network? Older versions than npm 10 cannot read some lock files." >&2
+			echo "Is there a network? npm 9 cannot read some of the lock files." >&2
 			[ -z "${MCPJAIL_REQUIRE:-}" ] || exit 1
 			[ ${#installed[@]} -gt 0 ] || offline=1 # else there is a network
 			return
