@@ -211,7 +211,11 @@ func testPresetServer(t *testing.T, c presetServer) {
 	}
 	s := open(t, w.jail(w.declared(t, words...)...), nil)
 	defer s.close()
-	checkVersion(t, c, p)
+	for _, pkg := range p.Packages {
+		if pkg.Name == c.NPM && pkg.Ecosystem == presets.NPM {
+			checkVersion(t, c.module(t), pkg)
+		}
+	}
 	compareReadOnly(t, p, s.result("tools/list", nil))
 	if c.Tool == "" {
 		return
@@ -241,15 +245,13 @@ func testPresetServer(t *testing.T, c presetServer) {
 	}
 }
 
-// checkVersion tests that the preset names the version of the package as one that it fits.
-func checkVersion(t *testing.T, c presetServer, p *presets.Preset) {
+// checkVersion tests that the preset names the version of an installed package as one that it fits.
+func checkVersion(t *testing.T, dir string, pkg presets.Package) {
 	t.Helper()
 	var m struct{ Version string }
-	must(t, json.Unmarshal([]byte(testkit.ReadFile(t, filepath.Join(c.module(t), "package.json"))), &m))
-	for _, pkg := range p.Packages {
-		if pkg.Name == c.NPM && pkg.Ecosystem == presets.NPM && !slices.Contains(pkg.Versions, m.Version) {
-			t.Errorf("%s is %s, and the preset was seen to fit %v: see whether it still does, and add the version", c.NPM, m.Version, pkg.Versions)
-		}
+	must(t, json.Unmarshal([]byte(testkit.ReadFile(t, filepath.Join(dir, "package.json"))), &m))
+	if !slices.Contains(pkg.Versions, m.Version) {
+		t.Errorf("%s is %s, and the preset was seen to fit %v: see whether it still does, and add the version", pkg.Name, m.Version, pkg.Versions)
 	}
 }
 
@@ -306,18 +308,9 @@ func (c presetServer) command(t *testing.T) []string {
 // may name tools of other versions, and need not believe each that says it only reads.
 func compareReadOnly(t *testing.T, p *presets.Preset, list json.RawMessage) {
 	t.Helper()
-	var r struct {
-		Tools []struct {
-			Name        string
-			Annotations struct{ ReadOnlyHint *bool }
-		}
-	}
-	must(t, json.Unmarshal(list, &r))
-	if len(r.Tools) == 0 {
-		t.Errorf("no tool is listed: %s", list)
-	}
+	tools := listedTools(t, list)
 	listed := 0
-	for _, tool := range r.Tools {
+	for _, tool := range tools {
 		if slices.Contains(p.ReadOnly, tool.Name) {
 			listed++
 		}
@@ -328,4 +321,20 @@ func compareReadOnly(t *testing.T, p *presets.Preset, list json.RawMessage) {
 	if listed == 0 && len(p.ReadOnly) > 0 {
 		t.Errorf("no tool of the preset's read_only is listed: %s", list)
 	}
+}
+
+type listedTool struct {
+	Name        string
+	Annotations struct{ ReadOnlyHint *bool }
+}
+
+// listedTools returns the tools of an answer to tools/list, of which there has to be one.
+func listedTools(t *testing.T, list json.RawMessage) []listedTool {
+	t.Helper()
+	var r struct{ Tools []listedTool }
+	must(t, json.Unmarshal(list, &r))
+	if len(r.Tools) == 0 {
+		t.Errorf("no tool is listed: %s", list)
+	}
+	return r.Tools
 }

@@ -1,18 +1,22 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	fixture "github.com/mcp-jail/mcp-jail/internal/testkit/registry"
+	"github.com/mcp-jail/mcp-jail/packages/npm"
+	"github.com/mcp-jail/mcp-jail/presets"
 )
 
 // newShop returns a world whose npm asks a registry of its own.
@@ -229,6 +233,88 @@ func (c *sixteenServer) answers(t *testing.T, cmd *exec.Cmd) map[string]string {
 	}
 	s.in.Close()
 	return all
+}
+
+// TestInstalledPresets tests the presets of the servers of testdata/npm. With nothing in its environment but what the
+// table above says, each server has to list the tools of read_only, to say that those read, and of no others, and to be
+// of a version that the preset names.
+func TestInstalledPresets(t *testing.T) {
+	need(t, "npm")
+	t.Parallel()
+	tried := 0
+	for _, name := range presets.Names() {
+		p, err := presets.Find(name)
+		must(t, err)
+		for _, pkg := range p.Packages {
+			at := slices.IndexFunc(sixteenServers, func(c sixteenServer) bool { return !c.preset && strings.HasPrefix(c.program, pkg.Name+"/") })
+			if pkg.Ecosystem != presets.NPM || at < 0 {
+				continue
+			}
+			tried++
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				checkVersion(t, module(pkg.Name), pkg)
+				w := newWorld(t)
+				w.env = []string{"PATH=" + userPath(), "HOME=" + w.home}
+				argv, _ := sixteenServers[at].command(w)
+				s := open(t, w.plain(argv...), nil)
+				defer s.close()
+				compareTools(t, p, s.result("tools/list", nil))
+			})
+		}
+	}
+	if tried < 6 {
+		t.Errorf("%d presets were tried", tried)
+	}
+}
+
+// compareTools compares what a server says of its tools with what the preset does. A server
+// that says nothing of any tool contradicts nothing.
+func compareTools(t *testing.T, p *presets.Preset, list json.RawMessage) {
+	t.Helper()
+	tools := listedTools(t, list)
+	for _, name := range p.ReadOnly {
+		listed := slices.ContainsFunc(tools, func(l listedTool) bool { return l.Name == name })
+		if !listed && name != "get-roots-list" { // that one comes once the client's roots are known
+			t.Errorf("there is no tool %s", name)
+		}
+	}
+	for _, tool := range tools {
+		if hint := tool.Annotations.ReadOnlyHint; hint != nil && *hint != slices.Contains(p.ReadOnly, tool.Name) {
+			t.Errorf("%s says readOnlyHint = %t", tool.Name, *hint)
+		}
+	}
+}
+
+// TestWritersAmongInstalled reads the installed servers: a file that names its own folder and writes files is in the
+// table of npm.DataVariable, and the code of the table's version has its facts.
+func TestWritersAmongInstalled(t *testing.T) {
+	need(t, "npm")
+	own := regexp.MustCompile(`import\.meta\.(url|dirname|filename)|__dirname|__filename`)
+	writes := regexp.MustCompile(`writeFile|appendFile|createWriteStream|mkdir`)
+	dirs, _ := filepath.Glob(module("@modelcontextprotocol", "server-*"))
+	for _, dir := range dirs {
+		pkg := "@modelcontextprotocol/" + filepath.Base(dir)
+		variable, name := npm.DataVariable(pkg)
+		files, _ := filepath.Glob(filepath.Join(dir, "dist", "*.js"))
+		deeper, _ := filepath.Glob(filepath.Join(dir, "dist", "*", "*.js"))
+		found := false
+		for _, file := range append(files, deeper...) {
+			code := testkit.ReadFile(t, file)
+			if own.MatchString(code) && writes.MatchString(code) {
+				found = true
+				if !strings.Contains(code, variable) || !strings.Contains(code, "'"+name+"'") {
+					t.Errorf("%s does not have what the table says: %s, %s", file, variable, name)
+				}
+			}
+		}
+		if found != (name != "") {
+			t.Errorf("%s: writes in its own folder %v, in the table %v", pkg, found, name != "")
+		}
+	}
+	if len(dirs) < 6 {
+		t.Errorf("only %d servers", len(dirs))
+	}
 }
 
 // newRepository makes a repository of the workspace.
