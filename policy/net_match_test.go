@@ -2,6 +2,7 @@ package policy
 
 import (
 	"math/rand"
+	"slices"
 	"testing"
 )
 
@@ -44,5 +45,20 @@ func TestUnseenRequests(t *testing.T) {
 	}
 	if unseen < 1000 {
 		t.Errorf("only %d sets of rules tell anything", unseen)
+	}
+}
+
+// TestSecretsOfAllRules checks that a request gets the secrets of all rules that allow it, each once.
+func TestSecretsOfAllRules(t *testing.T) {
+	with := func(names ...string) NetRule {
+		r := NetRule{Host: "a.b", Allow: true}
+		for _, name := range names {
+			r.Secrets = append(r.Secrets, Secret{Env: name})
+		}
+		return r
+	}
+	rule, _ := MatchNet([]NetRule{with("A"), with("B", "C"), with("C")}, "a.b", "https", 443, "/", "GET")
+	if got := slices.Sorted(slices.Values(rule.SecretNames())); !slices.Equal(got, []string{"A", "B", "C"}) {
+		t.Errorf("the secrets are %q", got)
 	}
 }

@@ -421,6 +421,16 @@ func TestOutOfGrant(t *testing.T) {
 	}
 }
 
+// TestLinkOut: undo knows a symbolic link out of what the server may write, however it is spelled.
+func TestLinkOut(t *testing.T) {
+	r := &Restorer{session: &Session{Head: Head{Roots: []string{"/w"}}}}
+	for target, want := range map[string]bool{"b": false, "../b": false, "/w/b": false, "../../b": true, "/b": true, "/w/../b": true} {
+		if got := r.leadsOut("/w/d/link", target); got != want {
+			t.Errorf("%s leads out: %v", target, got)
+		}
+	}
+}
+
 // TestChangedMeanwhile: what the user changes between the comparison and the undo, or during the undo, is the
 // user's for the next undo too.
 func TestChangedMeanwhile(t *testing.T) {

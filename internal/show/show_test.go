@@ -99,6 +99,14 @@ func TestName(t *testing.T) {
 	}
 }
 
+// TestAbbreviate: a text is not cut within a character.
+func TestAbbreviate(t *testing.T) {
+	start := strings.Repeat("a", 76)
+	if got := show.Abbreviate(start + "ééé"); got != start+"..." {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestProgram(t *testing.T) {
 	for command, want := range map[string]string{
 		"node": "node", "/opt/my app/node x.js": "/opt/my app/node x.js", "/opt/a - b/x": "/opt/a - b/x", "/opt/a=b/x": "/opt/a=b/x", "": "", " ": " ",

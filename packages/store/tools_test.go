@@ -64,11 +64,17 @@ func TestToolPins(t *testing.T) {
 	if pins, err := p.Pinned(false); pins != nil || err != nil {
 		t.Errorf("%v, %v", pins, err)
 	}
-	updated := *p.Entry
-	updated.Version = "2.0.0"
-	p.Entry = &updated
-	testkit.Must(t, p.Add("y", mustPin(t, `{"name":"z"}`)))
-	testkit.Equal(t, "an updated entry", now(t, p), "")
+	before := *p.Entry
+	for what, update := range map[string]func(*Entry){
+		"another version": func(e *Entry) { e.Version = "2.0.0" },
+		"other files":     func(e *Entry) { e.Files = strings.Repeat("0", len(e.Files)) },
+	} {
+		updated := before
+		update(&updated)
+		p.Entry = &updated
+		testkit.Must(t, p.Add("y", mustPin(t, `{"name":"z"}`)))
+		testkit.Equal(t, what, now(t, p), "")
+	}
 }
 
 // TestAcceptTools: the pins of a package go, by its own name or by what lines ask for.

@@ -153,6 +153,9 @@ func TestProjectNarrows(t *testing.T) {
 			if slices.ContainsFunc(p.Narrow.Net, func(r policy.NetRule) bool { return r.Host == "a" && r.Secrets != nil }) {
 				t.Errorf("%s: the project's secret is used", project)
 			}
+			if slices.ContainsFunc(p.Narrow.Env, func(r policy.EnvRule) bool { return r.File != "" }) {
+				t.Errorf("%s: the project chooses a file of the user", project)
+			}
 		}
 		if got != narrow {
 			t.Errorf("%s: allows %s, want %s", project, got, narrow)

@@ -28,4 +28,7 @@ func TestScanInParts(t *testing.T) {
 			t.Errorf("of %d names, none may be protected", names)
 		}
 	}
+	if left = 1; !protectedBelow(&policy.Profile{}, unix.AT_FDCWD, dir+"/missing", &left) {
+		t.Error("what cannot be read may hold a protected name")
+	}
 }

@@ -111,6 +111,10 @@ func TestSwapAndPageTables(t *testing.T) {
 	if exact := w.proportional("3", cheap); cheap.total != 123*kb || exact.total != 63*kb {
 		t.Errorf("%d and %d kB, want 123 and 63", cheap.total/kb, exact.total/kb)
 	}
+	testkit.Must(t, os.Remove(w.Proc+"/3/smaps_rollup"))
+	if hidden := w.proportional("3", cheap); hidden.total != cheap.total {
+		t.Errorf("a process that hides its exact count has %d kB, want 123", hidden.total/kb)
+	}
 }
 
 // TestLargePageTables checks that no process makes a sample walk large page tables: it counts in
