@@ -241,3 +241,38 @@ tools.warm.warm = 3
 		t.Errorf("stateful: %v", err)
 	}
 }
+
+// TestAnyToolReplaced tests that a strategy is for the lists of earlier files: what is denied for all tools holds for a tool
+// whose lists replace those.
+func TestAnyToolReplaced(t *testing.T) {
+	const rules = `command = "x"
+stateful = false
+tools."*".access.fs = [{ path = "/any", read = true }, { path = "/all", deny = true }]
+tools."*".access.net = [{ host = "all", allow = false }]
+tools."*".access.env = [{ name = "ALL", read = false }]
+tools.own.access.fs = { strategy = "replace", value = [{ path = "/own", read = true }] }
+tools.own.access.net = { strategy = "replace", value = [{ host = "own", allow = true }] }
+tools.own.access.env = { strategy = "replace", value = [{ name = "OWN", read = true }] }
+`
+	c := decoded(t, "[servers.s]\n"+rules)
+	c.narrow("n", c.Servers["s"]) // a project's table says the same of another server
+	c.Servers["n"] = decoded(t, "[servers.n]\ncommand = 'x'\nstateful = false\n").Servers["n"]
+	for _, server := range []string{"s", "n"} {
+		p, err := c.Policy(server, "own")
+		must(t, err)
+		if server == "n" {
+			p = p.Narrow
+		}
+		var got []string
+		for _, r := range p.Fs {
+			got = append(got, r.Path)
+		}
+		for _, r := range p.Net {
+			got = append(got, r.Host)
+		}
+		for _, r := range p.Env {
+			got = append(got, r.Name)
+		}
+		testkit.Equal(t, server, strings.Join(got, " "), "/all /own all own ALL OWN")
+	}
+}

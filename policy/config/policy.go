@@ -166,7 +166,7 @@ func (a *Access) over(below *Access) *Access {
 	}
 	with := &Access{}
 	with.overlay(below)
-	with.overlay(a)
+	with.overlay(a.copied()) // without its strategies, which are for earlier files
 	return with
 }
 
