@@ -380,7 +380,7 @@ func tested(opts Options) map[string]bool {
 		}
 	}
 	if opts.Supervised {
-		for _, n := range NotifyRules(false) {
+		for _, n := range NotifyRules(false, false) {
 			calls[n.Call] = true
 		}
 	}
