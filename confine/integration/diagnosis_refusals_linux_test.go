@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
@@ -55,6 +56,31 @@ func TestJailRecordsEveryTime(t *testing.T) {
 	got := recorded(t, p, attacker.Try("creates", dir+"/ro/#", strconv.Itoa(spec.MaxRefusals+500)))
 	if d := got[policy.DenialOthers+"limit"]; d.Count != 500 || len(got) != spec.MaxRefusals+1 || got[dir+"/ro/0"].Count != 1 {
 		t.Errorf("%d on record, the others are %+v", len(got), d)
+	}
+}
+
+// TestJailRecordsSocketsOfAnyLength: a refused connection to a UNIX socket is recorded also if its address is as long as one
+// of IPv4 or IPv6.
+func TestJailRecordsSocketsOfAnyLength(t *testing.T) {
+	t.Parallel()
+	jailtest.Needs(t)
+	dir := testkit.ShortDir(t)
+	grants := []jailtest.Grant{{Path: dir, Rights: rw}}
+	var attempts []attacker.Attempt
+	lengths := []int{13, 20, 25} // and the family before it, and a zero after it
+	for _, length := range lengths {
+		name := strings.Repeat("s", length)
+		testkit.Accept(t, "unix", dir+"/"+name)
+		grants = append(grants, jailtest.Grant{Path: dir + "/" + name})
+		attempts = append(attempts, attacker.Try("dial", "unix", name))
+	}
+	p := jailtest.Profile(t, grants...)
+	p.Dir = dir
+	got := recorded(t, p, attempts...)
+	for _, length := range lengths {
+		if d := got[dir+"/"+strings.Repeat("s", length)]; d.Axis != policy.AxisIPC || d.Count != 1 {
+			t.Errorf("%d bytes: not in %v", length, got)
+		}
 	}
 }
 

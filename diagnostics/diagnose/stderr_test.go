@@ -325,3 +325,15 @@ func TestExecFailureIsPrintable(t *testing.T) {
 		t.Errorf("%q", d.Fix)
 	}
 }
+
+// TestSensitiveOfAll: a path with keys is known as such also for the process that lists tools, which no flag gives anything.
+func TestSensitiveOfAll(t *testing.T) {
+	for _, perCall := range []bool{false, true} {
+		ev := evidence("")
+		ev.Stateless = perCall
+		deciding(&ev, usualJudge())
+		for path, want := range map[string]bool{"/home/u/.ssh": true, "/home/u/notes": false} {
+			testkit.Equal(t, fmt.Sprint(path, ", per call: ", perCall), analysis.NewCase(&ev).IsSensitive(path), want)
+		}
+	}
+}

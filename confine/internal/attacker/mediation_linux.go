@@ -135,7 +135,7 @@ func inDir(name string, f func(dir int) error) error {
 // listener.
 func attemptUnanswered(a []string) error {
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
-	prog := get(seccomp.CompileListener(arch, seccomp.Options{}, seccomp.NotifyRules(false)))
+	prog := get(seccomp.CompileListener(arch, seccomp.Options{}, seccomp.NotifyRules(false, false)))
 	must(jail.SetNoNewPrivs(&stub.Task{}))
 	fd := get(seccomp.Install(&stub.Task{}, seccomp.Records(prog), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER))
 	unix.Close(fd)

@@ -220,7 +220,7 @@ func (c *compiler) network(o *spec.Spec) {
 }
 
 func (c *compiler) processes(o *spec.Spec) {
-	calls := seccomp.NotifyRules(c.p.LinksAstray || c.watch)
+	calls := seccomp.NotifyRules(c.p.LinksAstray || c.watch, grantedHosts(c.p.Net) != nil)
 	if c.once {
 		calls = seccomp.NotifyStarts()
 	}

@@ -54,7 +54,7 @@ func filterVM(t testing.TB, arch Arch, opts Options) func(data []byte) uint32 {
 	first := testkit.Get(Compile(arch, opts))(t)
 	programs := [][]bpf.RawInstruction{first}
 	if opts.Supervised {
-		second := testkit.Get(CompileListener(arch, opts, NotifyRules(false)))(t)
+		second := testkit.Get(CompileListener(arch, opts, NotifyRules(false, true)))(t)
 		programs = append(programs, second)
 	}
 	var machines []*bpf.VM

@@ -99,30 +99,33 @@ func MediatedCalls() []MediatedCall {
 	}
 }
 
-// internetLengths are the sizes of sockaddr_in and sockaddr_in6. The gateway sees these connections.
-// A filter sees the length of an address and not the address. A UNIX address of the same length is
-// not mediated either, so a refused connection to it is not recorded.
-var internetLengths = []uint32{16, 28}
+// ipv4Length is the size of sockaddr_in.
+const ipv4Length = 16
 
 // NotifyRules returns the notifications for the mediated calls of a jail with namespaces. With reads
-// it includes every open, so that the supervisor can record refused reads.
-func NotifyRules(reads bool) []Notify { return notifyRules(true, reads) }
+// it includes every open, so that the supervisor can record refused reads. With hosts it leaves out the
+// connections to IPv4, which the gateway sees, since a notification takes time. A filter sees no more of an
+// address than its length, so a refused UNIX socket of that length is not recorded there.
+func NotifyRules(reads, hosts bool) []Notify {
+	calls := notifyRules(reads)
+	connect := Notify{Call: "connect"}
+	if hosts {
+		connect.Unless = values{Arg: 2, Values: []uint32{ipv4Length}}
+	}
+	return append(calls, connect)
+}
 
-func notifyRules(connects, reads bool) []Notify {
+func notifyRules(reads bool) []Notify {
 	calls := MediatedCalls()
 	out := make([]Notify, 0, len(calls))
 	for _, h := range calls {
-		n := Notify{Call: h.Call, When: h.when}
-		if reads && h.Op == OpOpen {
-			n.When = nil
+		switch {
+		case h.Op == OpConnect:
+		case reads && h.Op == OpOpen:
+			out = append(out, Notify{Call: h.Call})
+		default:
+			out = append(out, Notify{Call: h.Call, When: h.when})
 		}
-		if h.Op == OpConnect {
-			if !connects {
-				continue
-			}
-			n.Unless = values{Arg: 2, Values: internetLengths}
-		}
-		out = append(out, n)
 	}
 	return out
 }
@@ -179,7 +182,7 @@ func NotifyStarts() []Notify { return []Notify{{Call: "execve"}, {Call: "execvea
 // NotifyRulesHostNS returns the notifications for a jail in the host's namespaces. They
 // include the attribute calls, and with reads every open, so that the supervisor decides reads.
 func NotifyRulesHostNS(reads bool) []Notify {
-	return append(notifyRules(false, reads), NotifyAttributes()...)
+	return append(notifyRules(reads), NotifyAttributes()...)
 }
 
 // NotifyAttributes returns the notifications for the attribute calls.
