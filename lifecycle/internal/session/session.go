@@ -131,6 +131,10 @@ type times struct {
 	Question     time.Duration // how long a question in the client may stay without an answer
 	Automatic    time.Duration // an answer to one that comes sooner is that of a program
 
+	// Of stateful sessions:
+	Refresh     time.Duration // the least time between two looks at the configuration: calls may be many thousands a second
+	HeirSilence time.Duration // from the last message of an heir in its handshake until it is ready
+
 	// Of stateless sessions:
 	SetLevel      time.Duration // how long a worker may take to answer our logging/setLevel
 	ExitGrace     time.Duration // how long a worker that has answered may take to end
@@ -180,6 +184,8 @@ func (s Session) withDefaults() Session {
 		{&times.AfterRefusal, 3 * time.Second},
 		{&times.Question, 2 * time.Minute},
 		{&times.Automatic, 500 * time.Millisecond},
+		{&times.Refresh, time.Second},
+		{&times.HeirSilence, 300 * time.Millisecond},
 		{&times.SetLevel, 2 * time.Second},
 		{&times.ExitGrace, 500 * time.Millisecond},
 		{&times.DiscoveryIdle, time.Minute},

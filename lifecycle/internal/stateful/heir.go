@@ -22,9 +22,8 @@ import (
 // the heir.
 
 const (
-	heirSilence  = 300 * time.Millisecond // from the last message of an heir in its handshake until it is ready
-	maxSilence   = 3 * time.Second        // it is waited for
-	heirPatience = 5 * time.Minute        // how long an heir waits for a moment without an open request
+	maxSilence   = 3 * time.Second // for which an heir is waited for until it is silent
+	heirPatience = 5 * time.Minute // how long an heir waits for a moment without an open request
 	heirTry      = 50 * time.Millisecond
 	heirGrace    = 500 * time.Millisecond // from the end of the old one's input to SIGTERM
 	cancelled    = 2 * time.Second        // a cancelled call may still write
@@ -259,7 +258,7 @@ func (s *statefulSession) launch(ctx context.Context, next *session.Next) (h *he
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	if err = h.greet(ctx, all); err != nil {
+	if err = h.greet(ctx, all, s.client.Times.HeirSilence); err != nil {
 		h.end()
 		return nil, err
 	}
@@ -267,7 +266,7 @@ func (s *statefulSession) launch(ctx context.Context, next *session.Next) (h *he
 }
 
 // greet repeats what the client has said. Then it waits until the heir is silent.
-func (h *heir) greet(ctx context.Context, all []said) error {
+func (h *heir) greet(ctx context.Context, all []said, silence time.Duration) error {
 	for _, s := range all {
 		f := mcpproxy.Parse(s.line)
 		h.server.Roots.Advertise(f, &f.Messages[0])
@@ -291,8 +290,8 @@ func (h *heir) greet(ctx context.Context, all []said) error {
 	}
 	h.last.Store(time.Now().UnixNano())
 	end := time.Now().Add(maxSilence)
-	for time.Now().Before(end) && time.Since(time.Unix(0, h.last.Load())) < heirSilence && ctx.Err() == nil {
-		time.Sleep(heirTry)
+	for time.Now().Before(end) && time.Since(time.Unix(0, h.last.Load())) < silence && ctx.Err() == nil {
+		time.Sleep(min(heirTry, silence))
 	}
 	return h.unfit()
 }

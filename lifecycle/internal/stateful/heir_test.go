@@ -451,7 +451,10 @@ func TestHeirsInARow(t *testing.T) {
 	for range maxHeirs / 2 {
 		heirs = append(heirs, "new", "old")
 	}
-	w := wishes(t, "old", nil, append(heirs, "new")...)
+	soon := func(s *session.Session) {
+		session.TimesOf(s).Refresh, session.TimesOf(s).HeirSilence = 10*time.Millisecond, 10*time.Millisecond
+	}
+	w := wishes(t, "old", soon, append(heirs, "new")...)
 	w.p.Greet()
 	for i := range maxHeirs {
 		w.wish()

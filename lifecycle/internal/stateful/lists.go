@@ -26,10 +26,6 @@ func (s *statefulSession) listRequest(c *mcpproxy.Call) session.ListRequest {
 	return asked
 }
 
-// refreshPause is the least time between two looks at the configuration of a stateful server,
-// whose calls may be many thousands a second.
-const refreshPause = time.Second
-
 // refresher looks at the configuration of a stateful session, and has the server started again if the user wants that. It
 // does so on its own goroutine: neither the disk nor a slow client delays a call.
 type refresher struct {
@@ -40,7 +36,7 @@ type refresher struct {
 	news   atomic.Bool  // a call is to be told of a look
 }
 
-// start has it look once a second, and once a second at most for calls. succeed starts the server again.
+// start has it look once in each Times.Refresh, and no more often for calls. succeed starts the server again.
 // relist is called when other tools are on.
 func (r *refresher) start(c *session.Client, succeed func(*session.Next), relist func()) {
 	r.starts, r.wanted, r.ended = make(chan *session.Next, 1), make(chan bool, 1), make(chan struct{})
@@ -51,7 +47,7 @@ func (r *refresher) start(c *session.Client, succeed func(*session.Next), relist
 		notice := "" // the next call is told
 		var found session.Refreshed
 		look := func() {
-			if now := time.Now().UnixNano(); now-r.last.Load() >= int64(refreshPause) {
+			if now := time.Now().UnixNano(); now-r.last.Load() >= int64(c.Times.Refresh) {
 				r.last.Store(now)
 				if found = c.Config.Refresh(); found.Tools {
 					relist()
@@ -68,7 +64,7 @@ func (r *refresher) start(c *session.Client, succeed func(*session.Next), relist
 			r.news.Store(found.Problem != "")
 			c.TellRefreshed(found, asked)
 		}
-		tick := time.NewTicker(refreshPause)
+		tick := time.NewTicker(c.Times.Refresh)
 		defer tick.Stop()
 		for {
 			select {
@@ -95,7 +91,7 @@ func (r *refresher) start(c *session.Client, succeed func(*session.Next), relist
 }
 
 func (r *refresher) onCall(c *session.Client, asked bool) {
-	if c.Config.Refresh == nil || !r.news.Load() && time.Now().UnixNano()-r.last.Load() < int64(refreshPause) {
+	if c.Config.Refresh == nil || !r.news.Load() && time.Now().UnixNano()-r.last.Load() < int64(c.Times.Refresh) {
 		return
 	}
 	select {
