@@ -19,6 +19,20 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
+// TestAfterKilledWrite: a process was killed in the middle of a line. The next record is a line of its own.
+func TestAfterKilledWrite(t *testing.T) {
+	journal := testkit.Get(os.OpenFile(filepath.Join(t.TempDir(), "journal"), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600))(t)
+	defer journal.Close()
+	testkit.Must(t, add(journal, 1<<20, &record{Path: []byte("first")}))
+	testkit.Get(journal.WriteString(`{"Path":"c2Vj`))(t)
+	testkit.Must(t, add(journal, 1<<20, &record{Path: []byte("third")}))
+	testkit.Get(journal.Seek(0, 0))(t)
+	var paths []string
+	damaged, err := parse(journal, func(r *record) { paths = append(paths, string(r.Path)) })
+	testkit.Must(t, err)
+	testkit.Equal(t, "paths", fmt.Sprint(paths, damaged), "[first third] true")
+}
+
 // killedAt has this process killed at the nth moment.
 func killedAt(n int) {
 	seen := 0

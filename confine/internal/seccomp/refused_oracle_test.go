@@ -192,7 +192,7 @@ func oracle(arch Arch, o Options, audit, nr uint32, a [6]uint64) uint32 {
 	case "creat", "truncate", "mkdir", "mkdirat", "mknod", "mknodat", "symlink", "symlinkat", "link", "linkat", "rename",
 		"renameat", "renameat2", "unlink", "unlinkat", "rmdir", "execve", "execveat", "umask":
 		return 0x7fc00000
-	case "connect": // but with the lengths of the Internet's addresses
+	case "connect": // but with the length of an IPv4 address
 		if uint32(a[2]) != 16 {
 			return 0x7fc00000
 		}
