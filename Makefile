@@ -12,7 +12,7 @@ demo: build ## two servers in two jails: what works, what is refused, the grant;
 	@go run -trimpath ./examples/demo --mcp-jail bin/mcp-jail
 
 # Root makes an ordinary user for the tests. What differs for root runs as root as well, in test-all:
-# confine/integration, confine/attacks, undo, and those that "rooted" in testdata/test.sh lists.
+# confine/integration, confine/attacks, undo, and those that testdata/rooted.txt lists.
 test: ## install what the tests need; each promise once, as an ordinary user
 	bash testdata/test.sh
 

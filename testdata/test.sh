@@ -1,8 +1,8 @@
 #!/bin/bash
 # make test, make test-all and make test-long.
 #
-#   test.sh       each promise once: every package, without what "late" lists
-#   test.sh all   lint; what "late" lists; as root, what differs for root: "rooted"
+#   test.sh       each promise once: every package, without what late.txt lists
+#   test.sh all   lint; what late.txt lists; as root, what differs for root: rooted.txt
 #   test.sh long  all of these in their long form: every attack, client and
 #                 server, and all rounds of random tests
 #
@@ -20,46 +20,11 @@ root=$PWD
 export CGO_ENABLED=0
 export GOFLAGS="${GOFLAGS:+$GOFLAGS }-trimpath" # a checkout in another directory finds what was compiled
 
-# Two lists of packages, some with the names of tests as -test.run takes them. A package without names is there
-# with all of its tests.
+# Two files list packages, and below them names of tests: regular expressions for each part of a whole name. A package
+# without names is there with all of its tests.
 #
-# late: further forms of what other tests hold in their lowest form, and races that need many rounds.
-late="confine/attacks
-confine/internal/attacker
-conformance
-examples/demo
-examples/demo/picture
-examples/servers/notes
-examples/servers/thief
-internal/testkit/registry
-internal/wine
-packages/install
-packaging
-. TestThirdPartyLicenses
-cmd/internal/commands TestInstall(Interrupted|Several|Unconfigured|Unlisted)|TestUpdateShowsToolsOfOtherClients
-cmd/mcp-jail ^(TestCallsOfStart|TestContainers|TestExplain.*|TestEmbedding|TestClients.*|TestFollow|TestForeignDirectories|TestNested|TestOwnMemory.*|TestPreset(Browsers|Stateless|Tools)|TestServerMemoryDiagnosed|TestServerFilesystemOutside|TestSixteenServers|TestStatelessKilledLeavesNothing|TestUndoRandom|TestWithoutNamespacesPackage.*)$|TestDocumentsRun/docs|TestInstalledPresets/^(everything|github|memory|playwright|postgres|sequential)|TestPrintedCommandsRun/^(letters|a_blank|a_comma|a_file_in|a_folder_out|a_file_out|by_python|that_is|a_link|a_script|its_|to_make_a_(folder|link)|to_remove|to_move|to_cut|to_write|a_temporary|a_variable_of|a_socket)|TestLearnNoKeys/^(a_key|the_(directory_by|home|readme))|TestLearn/victim|TestLearnNoHooks/^(.npm|proj|.config)|TestStatelessToolsNeverShare/warm|TestScripts/^(.*_rows|again|arguments_stateless|copied|defaults|entry_names|home_git|interrupted|layers|package_(believed|failing|install|lines|project|python|scripts)|plan_package|plugins|repair|run_(limits|probe|signals)|stored|terminal|why_.*|wrap_.*)$
-confine/egress TestProxyClients/^(Java|npm|pip|requests)$
-confine/integration TestWithoutNamespaces/all_else|TestJail(CommandsThreads|CommandsHostile|Survivors|NameRace|Thousand|RaceForObjects|SwapsDuring|MemoryOfManyChildren)|TestJailAgreesWithThePolicy/more|TestJailFaultsOfFurtherCalls|TestJailBlockedCallsDelayNoOthers/swapped
-lifecycle Test(LeaksWarn|PinsUnreadable|PinsPages)/stateless
-lifecycle/internal/stateful TestHeirLeaves/^([3-9]|..)$|TestNothingAsked/^(forms|a_private|this_machine|another|a_host_with|a_long)
-lifecycle/internal/stateless TestLargeCancelled|TestClientLeavesUnread|TestAskable/^(never|a_|101)|TestHandshakeFails/^discovery_(error|silent|ambiguous|big)
-packages/sources TestNoLoginElsewhere/^(npm_(a_variable|a_scope_elsewhere|a_mirror|a_login|a_password|a_proxy|a_helper|basic|CRLF|authorities|logins|npm.s|401)|pip_(further|a_netrc|401|no_variable|trusted|a_proxy|pip.s))"
-# rooted: what differs for root.
-rooted="confine/integration
-confine/attacks
-confine TestPreparedOfAnotherUser
-clients/ownfile TestOtherUser
-cmd/internal/commands/index TestForeignProgram
-cmd/internal/wrapping TestForeignState
-cmd/mcp-jail TestContainers|TestCommandArguments
-internal/private
-lifecycle/internal/answers TestBadFiles
-packages/install TestFullDisk
-packaging TestDevcontainer
-packages/store
-policy/config TestConfigurationOwners
-policy/hostfs
-undo"
+# late.txt: further forms of what other tests hold in their lowest form, and races that need many rounds.
+# rooted.txt: what differs for root.
 
 size=${1:-}
 case $size in
@@ -276,32 +241,26 @@ failures() {
 	tail -5 "$1"
 }
 
-# each_of EXPRESSION prints the names in an expression such as TestA(B|C)|TestD/e, each with its beginning, and the
-# beginnings.
-each_of() { (set -f; eval "printf '%s ' $(sed 's/[$^]//g; s/|/,/g; s/(/{/g; s/)/,}/g' <<<"($1)")"); }
-
 # verdict PACKAGE HOW LOG OPTION fails if a log has no test, or if MCPJAIL_REQUIRE is set and the log lacks a test that
 # -test.run names, or has one that was skipped without a good reason. Good reasons: it passed in a process that another
 # test started, for example on a host without namespaces; make test-long alone runs it; root runs it, and the package is
-# in "rooted"; or it needs a second version of Python, which distributions do not have.
+# in rooted.txt; or it needs a second version of Python, which distributions do not have.
 verdict() {
 	local name skipped unearned= wanted= good="MCPJAIL_LONG=|one version of Python with pip"
 	[ -n "$size" ] || good+="|see TestWithoutNamespaces" # make test has some of them there, and test-all the others
-	if [ "$2" = user ] && names_in "$rooted" "$1" >/dev/null; then good+="|[Rr]oot[ :]|TestEgress runs this"; fi
-	[[ $4 != -test.run=* ]] || wanted=$(each_of "${4#*=}")
+	if [ "$2" = user ] && names_in rooted "$1" >/dev/null; then good+="|[Rr]oot[ :]|TestEgress runs this"; fi
+	[[ $4 != -test.run=* ]] || wanted=$(names_in "$([ "$2" = root ] && echo rooted || echo late)" "$1")
 	shift 2
 	if grep -aq '^testing: warning: no tests to run' "$1"; then
 		echo "no test has the name that was asked for" >&2
 		return 1
 	fi
 	[ -n "${MCPJAIL_REQUIRE:-}" ] || return 0
-	set -f # the names have a .*
-	for name in $wanted; do
-		grep -aqE "^=== RUN +[^/]*${name//\//[^\/]*\/[^\/]*}" "$1" || unearned="$unearned $name"
-	done
-	set +f
+	while read -r name; do
+		[ -z "$name" ] || grep -aqE "^=== RUN +$name\$" "$1" || unearned="$unearned $name"
+	done <<<"$wanted"
 	if [ -n "$unearned" ]; then
-		echo "\"late\" and \"rooted\" name tests that there are not:$unearned" >&2
+		echo "late.txt and rooted.txt name tests that there are not:$unearned" >&2
 		return 1
 	fi
 	skipped=$(awk -v good="$good" '
@@ -389,17 +348,22 @@ first="cmd/mcp-jail confine/integration conformance packages/install confine/att
 all=$(sed "s|^$root/||; s|^$root\$|.|" <<<"$listed"; echo conformance)
 all=$(for package in $first; do grep -x "$package" <<<"$all"; done; grep -vxF "${first// /$'\n'}" <<<"$all")
 
-# names_in LIST PACKAGE prints the names of a package's tests in a list, or "all". It fails if the list has none.
-names_in() { awk -v package="$2" '$1 == package { print (NF > 1 ? $2 : "all"); found = 1 } END { exit !found }' <<<"$1"; }
+# names_in LIST PACKAGE prints the names of tests below a package in a list. It fails if the list lacks the package.
+names_in() {
+	awk -v package="$2" '/^\t/ { if (on) print $1; next } { on = $1 == package; found = found || on } END { exit !found }' "testdata/$1.txt"
+}
+
+# expression NAMES prints names of tests as -test.run takes them.
+expression() { sed 's|/|$/^|g; s|.*|^&$|' <<<"$1" | paste -sd'|'; }
 
 jobs=() needed=()
 for package in $all; do
-	names=$(names_in "$late" "$package") || names=none
+	if names=$(names_in late "$package"); then names=${names:-all}; else names=none; fi
 	case $size,$names in
 	,none | all,all | long,*) option= ;;
 	,all | all,none) continue ;;
-	,*) option=-test.skip=$names ;;
-	all,*) option=-test.run=$names ;;
+	,*) option=-test.skip=$(expression "$names") ;;
+	all,*) option=-test.run=$(expression "$names") ;;
 	esac
 	[ -z "$offline" ] || [ "$package" != conformance ] || continue
 	# Root's run of the attacks has both users.
@@ -409,9 +373,11 @@ done
 if [ -n "$size" ] && [ "$(id -u)" != 0 ]; then
 	say "not root: left out are tests of what differs for root"
 elif [ -n "$size" ]; then
-	while read -r package names; do
-		jobs+=("root $package ${names:+-test.run=$names}") needed+=("$package")
-	done <<<"$rooted"
+	for package in $(grep -v $'^\t' testdata/rooted.txt); do
+		names=$(names_in rooted "$package")
+		[ -z "$names" ] || package+=" -test.run=$(expression "$names")"
+		jobs+=("root $package") needed+=("${package%% *}")
+	done
 fi
 
 if [ -n "$offline" ]; then
