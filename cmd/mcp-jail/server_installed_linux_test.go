@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	fixture "github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
+	"github.com/mcp-jail/mcp-jail/policy/leak"
 	"github.com/mcp-jail/mcp-jail/presets"
 )
 
@@ -314,6 +315,34 @@ func TestWritersAmongInstalled(t *testing.T) {
 	}
 	if len(dirs) < 6 {
 		t.Errorf("only %d servers", len(dirs))
+	}
+}
+
+// TestInstalledHaveNoTokens: the search for leaks takes nothing in the files of the installed servers for a token. make
+// test-long reads them all.
+func TestInstalledHaveNoTokens(t *testing.T) {
+	need(t, "npm")
+	t.Parallel()
+	f := leak.New(nil, true)
+	n, every := 0, testkit.Rounds(20, 1)
+	must(t, filepath.WalkDir(module(""), func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() && d.Name() == "testdata" {
+			return filepath.SkipDir
+		}
+		if info, err := d.Info(); err != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 {
+			return nil
+		}
+		if n++; n%every == 0 {
+			text, err := json.Marshal(testkit.ReadFile(t, name))
+			must(t, err)
+			if got := f.Find(text); got != nil {
+				t.Errorf("%s: %v", name, got)
+			}
+		}
+		return nil
+	}))
+	if n < 500 {
+		t.Errorf("only %d files", n)
 	}
 }
 

@@ -129,7 +129,7 @@ func (i *Installer) lookForPython() error {
 			return nil
 		}
 	}
-	return errors.New("there is no Python in PATH" + i.ignoredPaths() + ", nor one of a version manager. Install python3, for example from your distribution")
+	return errors.New("Python was not found in PATH" + i.ignoredPaths() + ", nor one of a version manager: it runs the packages of Python. Install python3, for example from your distribution")
 }
 
 // checkPython returns an error if this machine has no Python any more for which a package was installed.

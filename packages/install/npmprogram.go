@@ -75,9 +75,9 @@ func (i *Installer) lookForNPM(paths []string) (npm, node string, err error) {
 	npm, node = i.lookPath(paths, "npm"), i.lookPath(paths, "node")
 	switch {
 	case npm == "":
-		return "", "", errors.New("there is no npm in PATH" + i.ignoredPaths() + ", to fetch packages with. Install Node.js with npm, for example from your distribution (nodejs, npm)")
+		return "", "", errors.New("npm was not found in PATH" + i.ignoredPaths() + ": it fetches the packages of npm. Install Node.js with npm, for example from your distribution (nodejs, npm)")
 	case node == "":
-		return "", "", fmt.Errorf("there is no node in PATH%s, and %s is a program for it. Install Node.js", i.ignoredPaths(), npm)
+		return "", "", fmt.Errorf("node was not found in PATH%s: %s, which fetches packages, is a program for it. Install Node.js", i.ignoredPaths(), npm)
 	}
 	return npm, node, nil
 }

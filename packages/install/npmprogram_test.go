@@ -61,9 +61,9 @@ func TestPrograms(t *testing.T) {
 		name, path, want string
 		inProject        bool // and no file is untrusted
 	}{
-		{"project only", bin + ":" + link + ":node_modules/.bin", "there is no npm in PATH (" + bin + " is left out: a server may write there)", false},
-		{"empty", "", "there is no npm in PATH,", false},
-		{"no node", only, "there is no node in PATH,", false},
+		{"project only", bin + ":" + link + ":node_modules/.bin", "npm was not found in PATH (" + bin + " is left out: a server may write there)", false},
+		{"empty", "", "npm was not found in PATH:", false},
+		{"no node", only, "node was not found in PATH:", false},
 		{"project first", bin + ":" + dir + ":/usr/bin:/bin", "is npm 6.0.0", true}, // so dir's npm was asked
 	} {
 		host := hostWith(t)
