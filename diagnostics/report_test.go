@@ -184,6 +184,10 @@ func TestTailSince(t *testing.T) {
 		if shown, _, earlier := tail.Since(time.Now(), 2); len(shown) != 3 || earlier != 2 {
 			t.Errorf("%s: since now: %q, %d", name, shown, earlier) // the unfinished line is new
 		}
+		fmt.Fprint(tail, strings.Repeat("x\n", TailBytes)) // the first lines are lost
+		if shown, _, earlier := tail.Since(time.Now(), 2); len(shown) != 2 || earlier != 2 {
+			t.Errorf("%s: after many lines: %d, %d", name, len(shown), earlier)
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ func leakyMessages(text string) map[string]string {
 		"an error":                        `{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"x","data":{"text":"` + text + `"}}}`,
 		"a log message":                   `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + text + `"}}` + answer,
 		"a notification":                  `{"jsonrpc":"2.0","method":"notifications/other","params":{"x":"` + text + `"}}` + answer,
-		"a large answer":                  `{"jsonrpc":"2.0","id":ID,"result":{"tools":[],"x":"` + strings.Repeat("x", 4<<20) + text + `"}}`,
+		"a large answer":                  `{"jsonrpc":"2.0","id":ID,"result":{"tools":[],"x":"` + strings.Repeat("x", 4<<20) + text + strings.Repeat(" ", 64<<10) + `"}}`,
 		"client (sampling/createMessage)": `{"jsonrpc":"2.0","id":"q","method":"sampling/createMessage","params":{"x":"` + text + `"}}` + answer,
 		"client (elicitation/create)":     `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"x":"` + text + `"}}` + answer,
 	}

@@ -207,7 +207,16 @@ func TestPinsPages(t *testing.T) {
 			}
 			p.End()
 		}
+		pins = &sessiontest.FakePins{}
 		p = beginMenu(t, kind, pins, true)
+		p.Ask(sessiontest.ListOf("1", more))
+		p.Send(sessiontest.PageOf("2", "3", sessiontest.Tools(sessiontest.ToolB))) // not the page that follows
+		p.Answer("2")
+		p.End()
+		if got := pins.Tools("default"); got != "nothing" {
+			t.Errorf("%s is pinned of a list without its second page", got)
+		}
+		p = beginMenu(t, kind, &sessiontest.FakePins{}, true)
 		p.Send(sessiontest.PageOf("1", "elsewhere", sessiontest.Tools(sessiontest.ToolB)), sessiontest.ListOf("2", more), sessiontest.PageOf("3", "2", sessiontest.Tools(sessiontest.ToolB)))
 		for _, id := range []string{"1", "2", "3"} {
 			sessiontest.Has(t, p.Answer(id).Line, `"result"`)

@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"io"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -50,6 +51,10 @@ func TestPause(t *testing.T) {
 		resume()
 	}
 	p.ServerRequests.Add(request("9"), time.Now(), 0)
+	for i := range 20 { // the table has no order
+		p.ServerRequests.Add(request(strconv.Itoa(100+i)), time.Now(), 0)
+	}
+	p.ServerRequests.Answer(func(c *Call) bool { return len(c.ID) == 3 })
 	p.Requests.Answer(func(*Call) bool { return true })
 	if paused() != nil {
 		t.Error("paused while a request of the server is open")

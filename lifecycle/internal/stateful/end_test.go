@@ -337,21 +337,24 @@ func TestTimedOutInBatch(t *testing.T) {
 	p.End()
 }
 
-// TestCallTimeout: stderr says that the call is waited for. It is answered, the server is told, its late answer is dropped,
-// and the session goes on.
+// TestCallTimeout: stderr says that calls are waited for. Each is answered, the server is told of each, a late answer is
+// dropped, and the session goes on.
 func TestCallTimeout(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &sessiontest.Fake{Server: "slow"}, func(s *session.Session) { s.Profile.Call = time.Second })
 	p.Send(sessiontest.Initialize)
 	p.Line()
-	p.Send(sessiontest.CallLine)
+	p.Send(sessiontest.CallLine, strings.Replace(sessiontest.CallLine, `"id":1`, `"id":3`, 1))
 	sessiontest.IsFailure(t, p.Line(), "1 -31006 call t")
+	sessiontest.IsFailure(t, p.Line(), "3 -31006 call t")
 	time.Sleep(300 * time.Millisecond) // the cancellation follows the answer
 	p.Send(`{"id":2,"method":"ping"}`)
 	if got := p.Line(); got != sessiontest.AnswerTo("2", `{"id":2,"method":"ping"}`) {
 		t.Errorf("got %q", got)
 	}
-	if stderr := p.End(); !strings.Contains(stderr, `cancelled {"requestId":1,`) || strings.Count(stderr, `waiting for the answer of server "test" to a call of tool "t"`) != 1 {
+	stderr := p.End()
+	sessiontest.Has(t, stderr, `cancelled {"requestId":1,`, `cancelled {"requestId":3,`)
+	if strings.Count(stderr, `waiting for the answer of server "test" to a call of tool "t"`) != 2 {
 		t.Errorf("stderr %q", stderr)
 	}
 }

@@ -205,6 +205,8 @@ func TestAllowedStarts(t *testing.T) {
 			}
 			if got := p.Ask(sessiontest.CallOf("3", "t", "{}")); strings.Contains(got.Line, `"by":"new"`) != (heir == "new") {
 				t.Error(got.Line)
+			} else if strings.Contains(got.Line, askedNext) != (heir != "new") {
+				t.Errorf("asked again: %s", got.Line)
 			}
 			if _, stderr, _ := p.Close(); strings.Contains(stderr, `"n":2`) {
 				t.Error("the call that has waited ran: " + stderr)

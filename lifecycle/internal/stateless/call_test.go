@@ -241,6 +241,7 @@ func TestCallTimeoutOfWorker(t *testing.T) {
 		o.MaxCalls = 1
 	})
 	p.Greet()
+	p.Ask(sessiontest.CallOf("3", "size", "{}"))
 	p.Send(sessiontest.CallOf("1", "late", "{}"), sessiontest.CallOf("2", "never", "{}"))
 	p.Told("notifications/message")
 	// The second has waited as long: it may have got a process, or not.
@@ -253,6 +254,9 @@ func TestCallTimeoutOfWorker(t *testing.T) {
 	sessiontest.Has(t, f.Saw("late", 0), `"requestId":1,"reason":"timed out"`)
 	_, stderr, _ := p.Close()
 	sessiontest.Has(t, stderr, "waiting for the answer")
+	if strings.Contains(stderr, `to a call of tool "size"`) {
+		t.Errorf("it waits for a call that was answered: %s", stderr)
+	}
 }
 
 // TestQueueIsBounded: so many calls may wait for a slot, with so many bytes, and so many other requests
