@@ -41,13 +41,14 @@ func openLeaky(t *testing.T, kind, leaks string) *sessiontest.Play {
 // messages are lines of a server with something in them, by what is said of each. The last line of
 // each is the answer to the request for it.
 func leakyMessages(text string) map[string]string {
+	x, blanks := strings.Repeat("x", 4<<20), strings.Repeat(" ", 64<<10)
 	const answer = "\n" + `{"jsonrpc":"2.0","id":ID,"result":{"tools":[]}}`
 	return map[string]string{
 		"an answer":                       `{"jsonrpc":"2.0","id":ID,"result":{"tools":[{"name":"a","description":"` + text + `"}]}}`,
 		"an error":                        `{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"x","data":{"text":"` + text + `"}}}`,
 		"a log message":                   `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + text + `"}}` + answer,
 		"a notification":                  `{"jsonrpc":"2.0","method":"notifications/other","params":{"x":"` + text + `"}}` + answer,
-		"a large answer":                  `{"jsonrpc":"2.0","id":ID,"result":{"tools":[],"x":"` + strings.Repeat("x", 4<<20) + text + strings.Repeat(" ", 64<<10) + `"}}`,
+		"a large answer":                  `{"jsonrpc":"2.0","id":ID,"result":{"tools":[],"x":"` + x + text + blanks + `"}}`,
 		"client (sampling/createMessage)": `{"jsonrpc":"2.0","id":"q","method":"sampling/createMessage","params":{"x":"` + text + `"}}` + answer,
 		"client (elicitation/create)":     `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"x":"` + text + `"}}` + answer,
 	}
