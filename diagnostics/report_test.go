@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -188,6 +189,24 @@ func TestTailSince(t *testing.T) {
 		if shown, _, earlier := tail.Since(time.Now(), 2); len(shown) != 2 || earlier != 2 {
 			t.Errorf("%s: after many lines: %d, %d", name, len(shown), earlier)
 		}
+	}
+}
+
+// TestRecordIsBounded: a record has the last refusals and failures of a session, and no others.
+func TestRecordIsBounded(t *testing.T) {
+	var r Record
+	for i := range 2 * recordDenials {
+		r.Denials = append(r.Denials, policy.Denial{Target: strconv.Itoa(i)})
+		r.Diagnoses = append(r.Diagnoses, Diagnosis{What: strconv.Itoa(i)})
+	}
+	b, err := r.Encode()
+	testkit.Must(t, err)
+	r, err = DecodeRecord(b)
+	testkit.Must(t, err)
+	const last = 2 * recordDenials
+	if len(r.Denials) != recordDenials || len(r.Diagnoses) != recordDiagnoses ||
+		r.Denials[0].Target != strconv.Itoa(last-recordDenials) || r.Diagnoses[0].What != strconv.Itoa(last-recordDiagnoses) {
+		t.Errorf("%d refusals from %q, %d failures from %q", len(r.Denials), r.Denials[0].Target, len(r.Diagnoses), r.Diagnoses[0].What)
 	}
 }
 

@@ -155,12 +155,13 @@ func TestOfJail(t *testing.T) {
 		{"control: a port that leads in", "open http://localhost:4000/", nil, "", ""},
 		{"control: a port of another machine", "open http://localhost:9999/", nil, "", ""},
 		{"control: a port that happens always", "ok", []policy.Unanswered{{Host: "localhost", Port: 5037, Background: true}}, "", ""},
+		{"control: a port that leads in, and that the server tried", "ok", []policy.Unanswered{{Host: "localhost", Port: 4000}}, "", ""},
 		{"control: other words", "3000 rows", nil, "", ""},
 	} {
 		ev := evidence(tt.text)
 		ev.Unanswered, ev.Profile.Inbound = tt.unanswered, []int{4000}
 		diagnostest.Of(&ev).Listening = func() []int { return []int{3000, 4000} }
-		diagnostest.Of(&ev).Listens = func(host string, port int) bool { return port == 5037 }
+		diagnostest.Of(&ev).Listens = func(host string, port int) bool { return port == 5037 || port == 4000 }
 		diagnostest.Of(&ev).Exists = func(path string) bool { return someHost.exists(path) || path == home+"/docs/out.txt" }
 		d, ok := diagnose.OfJail(ev)
 		if ok != (tt.note != "") || !strings.Contains(d.Cause, tt.note) || strings.Join(wordsOf(d), " ") != tt.words {

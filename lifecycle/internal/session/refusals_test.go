@@ -1,6 +1,7 @@
 package session
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +38,18 @@ func TestClientLogs(t *testing.T) {
 	}
 	if n := len(l.unsent); n != maxUnsentLogs {
 		t.Errorf("%d messages are kept", n)
+	}
+}
+
+// TestRecordOfManyFailures: of more failures than a record has room for, it keeps the last ones.
+func TestRecordOfManyFailures(t *testing.T) {
+	var r record
+	for i := range 2 * maxRecords {
+		r.addDiagnosis(diagnostics.Diagnosis{What: strconv.Itoa(i)})
+	}
+	first, last := r.Diagnoses[0].What, r.Diagnoses[len(r.Diagnoses)-1].What
+	if first != strconv.Itoa(maxRecords) || last != strconv.Itoa(2*maxRecords-1) {
+		t.Errorf("%d failures, from %s to %s", len(r.Diagnoses), first, last)
 	}
 }
 

@@ -194,7 +194,11 @@ func TestSignal(t *testing.T) {
 			p.Use(nil, outR)
 			in.Write([]byte(sessiontest.Initialize + "\n"))
 			p.Line()
-			cmd.Process.Signal(tt.sig)
+			go func() { // another signal does not put off the kill
+				for cmd.Process.Signal(tt.sig) == nil && tt.server == "stubborn" {
+					time.Sleep(100 * time.Millisecond)
+				}
+			}()
 			ended := make(chan struct{})
 			time.AfterFunc(testkit.Patience, func() {
 				select {
