@@ -4,15 +4,14 @@ export CGO_ENABLED = 0
 .PHONY: build demo test test-all test-long bench lint
 
 build: ## bin/mcp-jail, and beside it what it starts: mcp-jail-cli, mcp-jail-tls
-	@bash testdata/needs.sh go
+	@sh testdata/needs.sh go
 	@echo 'building: a few minutes the first time, and seconds later' >&2
 	go build -v -trimpath -ldflags='-s -w' -o bin/ ./cmd/...
 
 demo: build ## two servers in two jails: what works, what is refused, the grant; your own servers
 	@go run -trimpath ./examples/demo --mcp-jail bin/mcp-jail
 
-# Root makes an ordinary user for the tests. What differs for root runs as root as well, in test-all:
-# confine/integration, confine/attacks, undo, and those that testdata/rooted.txt lists.
+# Root makes an ordinary user for the tests. What testdata/rooted.txt lists runs as root as well, in test-all.
 test: ## install what the tests need; each promise once, as an ordinary user
 	bash testdata/test.sh
 

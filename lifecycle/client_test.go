@@ -137,8 +137,8 @@ func TestRecordBeforeCommand(t *testing.T) {
 	}
 }
 
-// TestSlowRecord: a Sink that is slow delays neither the answer to a failed call nor the
-// answers after it.
+// TestSlowRecord: a Sink that is slow delays neither the answer to a failed call that names no command nor the answers
+// after it.
 func TestSlowRecord(t *testing.T) {
 	t.Parallel()
 	free := make(chan struct{})

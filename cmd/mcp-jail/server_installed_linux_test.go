@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	fixture "github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/leak"
 	"github.com/mcp-jail/mcp-jail/presets"
 )
@@ -237,8 +238,8 @@ func (c *sixteenServer) answers(t *testing.T, cmd *exec.Cmd) map[string]string {
 }
 
 // TestInstalledPresets tests the presets of the servers of testdata/npm. With nothing in its environment but what the
-// table above says, each server has to list the tools of read_only, to say that those read, and of no others, and to be
-// of a version that the preset names.
+// preset forwards, and placeholders for its secrets, each server has to list the tools of read_only, to say that those
+// read, and to say so of no others, and to be of a version that the preset names.
 func TestInstalledPresets(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
@@ -256,15 +257,25 @@ func TestInstalledPresets(t *testing.T) {
 				t.Parallel()
 				checkVersion(t, module(pkg.Name), pkg)
 				w := newWorld(t)
-				w.env = []string{"PATH=" + userPath(), "HOME=" + w.home}
 				argv, _ := sixteenServers[at].command(w)
+				w.env = []string{"PATH=" + userPath(), "HOME=" + w.home}
+				for _, v := range p.Server.Variables {
+					w.env = append(w.env, v.Name+"=x")
+				}
+				if access := p.Server.Access; access != nil {
+					for _, r := range access.Net {
+						for _, s := range r.Secrets {
+							w.env = append(w.env, s.Env+"="+policy.Placeholder(s.Env))
+						}
+					}
+				}
 				s := open(t, w.plain(argv...), nil)
 				defer s.close()
 				compareTools(t, p, s.result("tools/list", nil))
 			})
 		}
 	}
-	if tried < 6 {
+	if tried < 7 {
 		t.Errorf("%d presets were tried", tried)
 	}
 }

@@ -59,8 +59,8 @@ func TestJailRecordsEveryTime(t *testing.T) {
 	}
 }
 
-// TestJailRecordsSocketsOfAnyLength: a refused connection to a UNIX socket is recorded also if its address is as long as one
-// of IPv4 or IPv6.
+// TestJailRecordsSocketsOfAnyLength: where no host is granted, a refused connection to a UNIX socket is recorded also if its
+// address is as long as one of IPv4 or IPv6.
 func TestJailRecordsSocketsOfAnyLength(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)

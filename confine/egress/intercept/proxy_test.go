@@ -122,8 +122,8 @@ func TestKeepAlive(t *testing.T) {
 				r.Body, r.ContentLength = io.NopCloser(strings.NewReader("12345")), 5
 			})
 		}
-		// On a busy machine, Go's client gives up a connection whose request was answered long before its end.
-		if n := w.dials.Load(); n > 3 {
+		// On a busy machine, Go's client may give up a connection that answered before it saw all of the request.
+		if n := w.dials.Load(); n > 2 {
 			t.Errorf("%d connections to the upstream for six requests", n)
 		}
 		s.CloseClientConnections()

@@ -8,7 +8,7 @@ import "slices"
 //   - Calls that make, change or remove a name, change attributes, truncate a file, or open
 //     it for writing. The supervisor decides such a call by name and carries it out itself,
 //     so that the object it judged is the object that changes.
-//   - Observed calls: connect to UNIX sockets, exec, umask, bind and, with mounts, opens that only read. The
+//   - Observed calls: connect (for UNIX sockets), exec, umask, bind and, with mounts, opens that only read. The
 //     supervisor lets the kernel decide them and records those that the kernel will refuse.
 //     To continue such a call grants nothing. From umask the supervisor learns that the
 //     server has changed its file mode mask, and from bind at which port it will listen.

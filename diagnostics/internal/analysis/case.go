@@ -78,8 +78,8 @@ func (c *Case) IsNever(path string, rights policy.Rights) bool {
 	return c.Decide(change.Want{Source: change.Recorded, Object: change.Path(path, rights)}).Verdict() == change.Never
 }
 
-// IsSensitive reports whether a path holds keys, tokens or passwords, or is a directory of them. An entry never gives these,
-// so no other reason weighs more, such as that no flag gives anything.
+// IsSensitive reports whether a path holds keys, tokens or passwords, or is a directory of them. It asks as for an
+// entry, which never gives these: no other reason comes first.
 func (c *Case) IsSensitive(path string) bool {
 	return c.Decide(change.Want{Source: change.Entry, Object: change.Path(path, policy.Read)}).Is(policy.WhySensitive, policy.WhyLogin, policy.WhyKeyName)
 }

@@ -61,7 +61,7 @@ func NewClient(s Session, hooks mcpproxy.Hooks, denied func() []policy.Denial, r
 	c.Proxy.Requests.Left = c.called
 	c.Record = record{
 		client: c, denials: denied, refused: refused,
-		changed: make(chan chan struct{}, 1), Finished: make(chan struct{}), Saved: make(chan struct{}),
+		changed: make(chan struct{}, 1), Finished: make(chan struct{}), Saved: make(chan struct{}),
 		Record: diagnostics.Record{
 			Version: diagnostics.RecordVersion, Time: c.Started, Server: c.Config.Profile.Server, Tool: c.Config.Profile.Tool,
 			Warnings: c.Config.Warnings, Waived: c.Config.Waived,

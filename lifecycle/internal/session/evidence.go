@@ -198,7 +198,7 @@ func (s *Server) Announce(d diagnostics.Diagnosis) diagnostics.Diagnosis {
 // recordDiagnosis records a diagnosis, unless no request waits for the process.
 func (s *Server) recordDiagnosis(d diagnostics.Diagnosis) {
 	if !s.Quiet.Load() {
-		s.Client.Record.addDiagnosis(d)
+		s.Client.Record.addDiagnosis(d, false)
 	}
 }
 

@@ -23,7 +23,9 @@ type record struct {
 
 	Mu sync.Mutex
 	diagnostics.Record
-	changed  chan chan struct{} // gets a value when there is more to save: nil, or a channel to close after that
+	waiting  []chan struct{} // to close after the next write
+	slow     bool            // a write takes longer than recordWait
+	changed  chan struct{}   // gets a value when there is more to save
 	Finished chan struct{}
 	Saved    chan struct{} // closed after the last write
 
@@ -41,29 +43,30 @@ func (r *record) note(change func(*diagnostics.Record)) {
 // recordWait is how long a failure waits until its record is written. The disk may be slow.
 const recordWait = time.Second
 
-// addDiagnosis adds a diagnosis. If that tells the user of a command, it returns when the command finds the diagnosis.
-func (r *record) addDiagnosis(d diagnostics.Diagnosis) {
+// addDiagnosis adds a diagnosis. With wait, it returns when a command that reads the record finds the diagnosis, unless the
+// disk is too slow.
+func (r *record) addDiagnosis(d diagnostics.Diagnosis, wait bool) {
+	written := make(chan struct{})
 	r.Mu.Lock()
 	if len(r.Diagnoses) == maxRecords {
 		r.Diagnoses = append(r.Diagnoses[:0:0], r.Diagnoses[1:]...)
 	}
 	r.Diagnoses = append(r.Diagnoses, d)
-	r.Mu.Unlock()
-	if !d.CanAllow() {
-		r.changes()
-		return
+	if wait = wait && !r.slow; wait {
+		r.waiting = append(r.waiting, written)
 	}
-	timeout, written := time.After(recordWait), make(chan struct{})
-	select {
-	case r.changed <- written:
-	case <-r.Saved:
-	case <-timeout: // another change waits, so a write follows
+	r.Mu.Unlock()
+	r.changes()
+	if !wait {
 		return
 	}
 	select {
 	case <-written:
 	case <-r.Saved:
-	case <-timeout:
+	case <-time.After(recordWait):
+		r.Mu.Lock()
+		r.slow = true
+		r.Mu.Unlock()
 	}
 }
 
@@ -84,7 +87,7 @@ func (r *record) allowed(words string) {
 
 func (r *record) changes() {
 	select {
-	case r.changed <- nil:
+	case r.changed <- struct{}{}:
 	default:
 	}
 }
@@ -97,11 +100,8 @@ func (r *record) run() {
 	defer look.Stop()
 	for saved := 0; ; {
 		select {
-		case written := <-r.changed:
+		case <-r.changed:
 			r.save(false)
-			if written != nil {
-				close(written)
-			}
 		case <-look.C:
 			r.client.Introduction.tell()
 			if n := r.refused(); n > saved {
@@ -139,10 +139,18 @@ func (r *record) save(finished bool) {
 	}
 	r.Mu.Lock()
 	now := r.Record // never written to: its lists are only appended to or replaced
+	waiting := r.waiting
+	r.waiting = nil
 	r.Mu.Unlock()
 	now.Unfinished = !finished
 	now.Denials = r.denials()
 	config.Sink(now)
+	r.Mu.Lock()
+	r.slow = false
+	r.Mu.Unlock()
+	for _, written := range waiting {
+		close(written)
+	}
 	if config.Lost == nil || r.warnedLost {
 		return
 	}

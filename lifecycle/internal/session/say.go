@@ -80,7 +80,7 @@ func (c *Client) SayDropped(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 
 // Announce writes a diagnosis to stderr and to the record.
 func (c *Client) Announce(d diagnostics.Diagnosis) diagnostics.Diagnosis {
-	c.Record.addDiagnosis(d)
+	c.Record.addDiagnosis(d, d.CanAllow())
 	c.Stderr.Say(d.Text())
 	return d
 }

@@ -22,7 +22,7 @@ import (
 // the heir.
 
 const (
-	maxSilence   = 3 * time.Second // for which an heir is waited for until it is silent
+	maxSilence   = 3 * time.Second // how long we wait for an heir to be silent
 	heirPatience = 5 * time.Minute // how long an heir waits for a moment without an open request
 	heirTry      = 50 * time.Millisecond
 	heirGrace    = 500 * time.Millisecond // from the end of the old one's input to SIGTERM
