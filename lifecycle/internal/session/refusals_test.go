@@ -45,7 +45,7 @@ func TestClientLogs(t *testing.T) {
 func TestRecordOfManyFailures(t *testing.T) {
 	var r record
 	for i := range 2 * maxRecords {
-		r.addDiagnosis(diagnostics.Diagnosis{What: strconv.Itoa(i)})
+		r.addDiagnosis(diagnostics.Diagnosis{What: strconv.Itoa(i)}, false)
 	}
 	first, last := r.Diagnoses[0].What, r.Diagnoses[len(r.Diagnoses)-1].What
 	if first != strconv.Itoa(maxRecords) || last != strconv.Itoa(2*maxRecords-1) {
