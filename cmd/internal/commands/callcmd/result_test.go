@@ -60,7 +60,7 @@ func TestQuoted(t *testing.T) {
 
 // TestTakeRecord: what an earlier session was refused is not told as that of this call.
 func TestTakeRecord(t *testing.T) {
-	for _, name := range []string{"HOME", "XDG_STATE_HOME"} {
+	for _, name := range []string{"HOME", "USERPROFILE", "XDG_STATE_HOME"} {
 		t.Setenv(name, t.TempDir())
 	}
 	host := testkit.Get(hostfs.LocalHost())(t)
