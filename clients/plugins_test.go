@@ -73,9 +73,13 @@ func (c findCase) run(t *testing.T) {
 	testkit.Equal(t, "", strings.Join(got, "; "), c.want)
 }
 
-// TestFindLink: a link that leads out of the folder of a plugin is named.
+// TestFindLink: a link that leads out of the folder of a plugin is named, also to a folder whose name begins as that.
 func TestFindLink(t *testing.T) {
-	findCase{"claude-code", map[string]string{".claude/plugins/installed_plugins.json": `{"plugins": {"p@m": {"version": "1", "installPath": "HOME/r"}}}`, "r/.mcp.json": "-> ../.x.json", ".x.json": "{}"}, "p@m 1: (it is a link that leads out of the folder of the plugin: write its servers into a file there)"}.run(t)
+	const list = `{"plugins": {"p@m": {"version": "1", "installPath": "HOME/r"}}}`
+	for _, to := range []string{".x.json", "r2/x.json"} {
+		findCase{"claude-code", map[string]string{".claude/plugins/installed_plugins.json": list, "r/.mcp.json": "-> ../" + to, to: "{}"},
+			"p@m 1: (it is a link that leads out of the folder of the plugin: write its servers into a file there)"}.run(t)
+	}
 }
 
 // TestFind: which plugins a client has, which are off, and where their servers are.

@@ -174,7 +174,7 @@ func TestFindPython(t *testing.T) {
 // TestStarted of policy/resolve holds.
 func TestFindBehindShims(t *testing.T) {
 	pyenv := []string{"x home/.pyenv/shims/python3", "x home/.pyenv/versions/3.10.1/bin/python3", "x usr/bin/python3"}
-	for version, want := range map[string]string{"3.10": "3.10.1 home/.pyenv/versions/3.10.1/bin/python3 PATH+pyenv *", "system": "3.11.2 usr/bin/python3 PATH *", "3.99": ""} {
+	for version, want := range map[string]string{"3.10": "3.10.1 home/.pyenv/versions/3.10.1/bin/python3 PATH+pyenv *", "system": "3.11.2 usr/bin/python3 PATH *", "3.99": "", "3.1": ""} {
 		m := newMachine(t, []string{"PATH=@/home/.pyenv/shims:@/usr/bin"}, append(slices.Clone(pyenv), "f home/.pyenv/version: "+version)...)
 		found := m.find(Python, map[string]string{"usr/bin/python3": "Python 3.11.2"})
 		list := m.list(found)

@@ -46,6 +46,10 @@ func TestBeware(t *testing.T) {
 	if text := beware([]serverChange{s}, host); strings.Contains(text, "send it") || !strings.Contains(text, "~/.ssh") {
 		t.Errorf("without a host: %s", text)
 	}
+	s.proposals = proposalsOf(&policy.Policy{Env: []policy.EnvRule{{Name: "KEY", Read: true, File: "~/.ssh/id_rsa"}, {Name: "B", File: "~/.aws/credentials"}}}, host, nil)
+	if text := beware([]serverChange{s}, host); !strings.Contains(text, "~/.ssh/id_rsa is a sensitive file") || strings.Contains(text, "~/.aws") {
+		t.Errorf("a variable from a file: %s", text)
+	}
 }
 
 // TestBewareOfOthers: a project's server that may write what another server is started from, or that has a wide workspace, is

@@ -29,3 +29,10 @@ func TestUndoAgain(t *testing.T) {
 	testkit.Equal(t, "", u.text(s, []undo.Step{skipped}), "notes changed 1 file "+cli.DayText(time.Now(), s.Started)+". This is skipped:\n  /w/a b: "+skipped.Why+
 		"\nTo restore such a file all the same, name it:\n  mcp-jail undo --session s1 --call 3 notes '/w/a b'\n")
 }
+
+// TestUndoForbidden: where no policy of the server can be told, what has a protected name does not come back.
+func TestUndoForbidden(t *testing.T) {
+	forbidden := (&undoCmd{index: &index.Index{}}).forbidden("removed")
+	testkit.Equal(t, "a hook", forbidden("/w/.git/hooks/pre-commit"), "the server's policy protects this name now")
+	testkit.Equal(t, "a file", forbidden("/w/a"), "")
+}

@@ -168,6 +168,22 @@ func TestBroken(t *testing.T) {
 	}
 }
 
+// TestLocked: lines that others keep from the file wait for the next Flush, before later ones.
+func TestLocked(t *testing.T) {
+	dir := t.TempDir()
+	j := in(dir)
+	f := testkit.Get(os.Create(filepath.Join(dir, File)))(t)
+	testkit.Must(t, private.LockFile(f))
+	j.Event("first").Send()
+	testkit.Must(t, j.Flush())
+	j.Event("second").Send()
+	testkit.Must(t, f.Close())
+	testkit.Must(t, j.Flush())
+	if lines, _ := read(t, dir); len(lines) != 2 || lines[0].Event != "first" || lines[1].Event != "second" || j.Omitted() != 0 {
+		t.Errorf("%v, omitted: %d", lines, j.Omitted())
+	}
+}
+
 // TestManyRules: a grant of many long rules is written down as a whole.
 func TestManyRules(t *testing.T) {
 	dir := t.TempDir()

@@ -120,6 +120,21 @@ func TestWrites(t *testing.T) {
 	}
 }
 
+// TestNotesTogether: a start that notes something keeps what another one has noted since it looked.
+func TestNotesTogether(t *testing.T) {
+	host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "mcp-jail")}
+	must(t, NoteWrites(host, "a", "x", false, writesOf("a", "/one"), nil))
+	looked := false
+	must(t, changeNotes(host, func(notes []note) []note {
+		if !looked { // no lock is held yet
+			looked = true
+			must(t, NoteWrites(host, "b", "x", false, writesOf("b", "/two"), nil))
+		}
+		return append(slices.Clone(notes), note{Server: "c", Writes: writesOf("c", "/three")})
+	}))
+	testkit.Equal(t, "the notes", read(t, host), "a /one, b /two, c /three")
+}
+
 // TestWritesUnsafe tests that a note which cannot be read, and a directory by way of a link, are
 // errors: what a server may write is then not known.
 func TestWritesUnsafe(t *testing.T) {
@@ -202,6 +217,9 @@ func TestLock(t *testing.T) {
 	New(host, "s").MarkStart()
 	if _, free := d.Lock(); free || !d.Running() {
 		t.Error("not held by two sessions")
+	}
+	if err := Rename(host, "s", "other"); err == nil || !strings.Contains(err.Error(), "a session uses the HOME") || !d.Running() {
+		t.Errorf("moved while sessions have it: %v", err)
 	}
 	must(t, TakeHome(host, "begun"))
 	begun := testkit.Get(Open(host, "begun"))(t)

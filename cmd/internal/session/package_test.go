@@ -1,6 +1,8 @@
 package session
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -45,6 +47,23 @@ func TestAsked(t *testing.T) {
 	}
 	if got, want := configured.Asked(), "--config '/a b/c.toml' files"; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestUntrustedUnknown: while it cannot be read where other servers may write, no file is trusted.
+func TestUntrustedUnknown(t *testing.T) {
+	host := testkit.Get(hostfs.LocalHostOf(t.TempDir(), nil))(t)
+	host.ConfigDir, host.StateDir = t.TempDir(), t.TempDir()
+	untrusted := func() string {
+		return (&Target{Host: host, Policy: &policy.Policy{Server: "s"}}).Untrusted("/usr/bin/env")
+	}
+	if why := untrusted(); why != "" {
+		t.Errorf("without notes: %s", why)
+	}
+	testkit.Must(t, os.Mkdir(filepath.Join(host.StateDir, "writes"), 0o700))
+	testkit.WriteFile(t, filepath.Join(host.StateDir, "writes", "all.json"), "[{")
+	if why := untrusted(); !strings.Contains(why, "all.json") {
+		t.Errorf("with notes that cannot be read: %q", why)
 	}
 }
 

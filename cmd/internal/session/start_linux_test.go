@@ -291,6 +291,13 @@ func TestKeepingFinishes(t *testing.T) {
 	p, err := k.Start(found.Profile, confine.Launcher{}, start)
 	must(t, err)
 	closed("a jail that runs", false)
+	first, beside := k.begin("a", true), k.begin("b", true) // one number for both: see CallBegins
+	k.end()
+	k.end()
+	if next := k.begin("c", true); first != 1 || beside != 1 || next != 2 {
+		t.Errorf("the calls have the numbers %d, %d and %d", first, beside, next)
+	}
+	k.end()
 	must(t, p.Kill())
 	p.Wait()
 	closed("a jail that has ended", true)

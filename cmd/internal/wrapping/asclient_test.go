@@ -106,6 +106,18 @@ func TestAsClientOfProject(t *testing.T) {
 		}
 		must(t, os.Remove(settings))
 	}
+	path = filepath.Join(h.Project, ".vscode", "mcp.json")
+	write(t, path, `{"servers": {"s": {"command": "x", "envFile": "${workspaceFolder}/plain"}}}`)
+	write(t, filepath.Join(h.Home, "plain"), "A=user\n")
+	plain := filepath.Join(h.Project, "plain")
+	write(t, plain, "A=project\n")
+	if got, want := started(t, h, path, nil, nil), `x in PROJECT root PROJECT A="project"`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	must(t, errors.Join(os.Remove(plain), os.Symlink(filepath.Join(h.Home, "plain"), plain)))
+	if got, want := started(t, h, path, nil, nil), "x in PROJECT root PROJECT note"; got != want {
+		t.Errorf("a link to a file of the user's: %s, want %s", got, want)
+	}
 }
 
 // TestEnvFile tests which names a file of variables has. TestEnvFileJudged tests what becomes of it.

@@ -20,7 +20,7 @@ func TestTools(t *testing.T) {
 	dir := filepath.Join(root, "notes")
 	testkit.Must(t, os.MkdirAll(filepath.Join(dir, "trips"), 0o755))
 	for name, text := range map[string]string{
-		"notes/garden.md":     "# Garden\nsow the Beans in May\n",
+		"notes/garden.md":     "# Garden\nsow the Beans in May\n" + strings.Repeat("x", 1<<17) + "\nthen radishes\n",
 		"notes/trips/rome.md": "take the night train\nbeans for lunch\n",
 		"notes/list.txt":      "beans that are no note\n",
 		"notes/long.md":       strings.Repeat("turnips\n", 3*maxHits),
@@ -46,6 +46,7 @@ func TestTools(t *testing.T) {
 	}{
 		{"search", arguments{"query": "bEANS"}, false, "garden.md:2: sow the Beans in May\n"},
 		{"search", arguments{"query": "bEANS"}, false, "trips/rome.md:2: beans for lunch"},
+		{"search", arguments{"query": "radishes"}, false, "garden.md:4: then radishes"}, // after a long line
 		{"search", arguments{"query": "turnips"}, false, "(the first 50 lines"},
 		{"write", arguments{"name": "garden", "text": "# Garden\n"}, false, "replaced garden, 9 bytes"},
 		{"read", arguments{"name": "garden"}, false, "# Garden\n"},

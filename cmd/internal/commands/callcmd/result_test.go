@@ -4,9 +4,14 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // TestTexts tests what a result has for people.
@@ -49,6 +54,25 @@ func TestQuoted(t *testing.T) {
 	} {
 		if got := r.quoted(terminal.New(nil, nil, nil), text); got != want {
 			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
+
+// TestTakeRecord: what an earlier session was refused is not told as that of this call.
+func TestTakeRecord(t *testing.T) {
+	for _, name := range []string{"HOME", "USERPROFILE", "XDG_STATE_HOME"} {
+		t.Setenv(name, t.TempDir())
+	}
+	host := testkit.Get(hostfs.LocalHost())(t)
+	began := time.Now()
+	s, target := &clientSession{began: began}, &target{Key: "s", grant: "the command", decide: func(diagnostics.Record) bool { return true }}
+	for at, want := range map[time.Time]int{began.Add(-time.Minute): 0, began.Add(time.Minute): 1} {
+		k := records.New(host, "s")
+		k.Save(diagnostics.Record{Time: at, Denials: []policy.Denial{{Axis: policy.AxisFs, Operation: "read", Target: "/a"}}})
+		testkit.Must(t, k.LastError())
+		r := &outcome{}
+		if r.takeRecord(s, target); len(r.Refused) != want {
+			t.Errorf("%s: %v, want %d", at, r.Refused, want)
 		}
 	}
 }

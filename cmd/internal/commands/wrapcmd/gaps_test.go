@@ -1,6 +1,7 @@
 package wrapcmd
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -19,6 +20,15 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
+
+// TestPrintBroken: where a file could not be read, the command fails.
+func TestPrintBroken(t *testing.T) {
+	errs := testkit.Get(os.Create(filepath.Join(t.TempDir(), "err")))(t)
+	defer errs.Close()
+	good, bad := &wrapping.File{Path: "/good"}, &wrapping.File{Path: "/bad", Err: errors.New("/bad: line 1")}
+	testkit.Equal(t, "a good file", terminal.Status(printBroken(terminal.New(nil, nil, errs), []*wrapping.File{good}, "/h", "wrap")), terminal.OK)
+	testkit.Equal(t, "a bad one before it", terminal.Status(printBroken(terminal.New(nil, nil, errs), []*wrapping.File{bad, good}, "/h", "wrap")), terminal.Failure)
+}
 
 func TestClosing(t *testing.T) {
 	for fix, want := range map[string]string{
