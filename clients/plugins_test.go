@@ -73,7 +73,8 @@ func (c findCase) run(t *testing.T) {
 	testkit.Equal(t, "", strings.Join(got, "; "), c.want)
 }
 
-// TestFindLink: a link that leads out of the folder of a plugin is named, also to a folder whose name begins as that.
+// TestFindLink: a link that leads out of a plugin's folder is named, also one to a folder whose name begins like the
+// plugin's.
 func TestFindLink(t *testing.T) {
 	const list = `{"plugins": {"p@m": {"version": "1", "installPath": "HOME/r"}}}`
 	for _, to := range []string{".x.json", "r2/x.json"} {

@@ -109,8 +109,8 @@ func TestClientNamed(t *testing.T) {
 	})
 }
 
-// TestRecordBeforeCommand: an answer that names a command which reads the record comes after the record, and also if that
-// cannot be written.
+// TestRecordBeforeCommand: an answer that names a command which reads the record comes after the record. A disk that is
+// stuck does not keep it for long.
 func TestRecordBeforeCommand(t *testing.T) {
 	t.Parallel()
 	for name, stuck := range map[string]bool{"slow": false, "stuck": true} {

@@ -176,7 +176,7 @@ func (r *relay) relayUp() error {
 	case r.hello > 0:
 		return r.relayHello()
 	}
-	if len(r.head) > 0 { // a write of nothing would take the error of a reset, and what reads would see an end
+	if len(r.head) > 0 { // an empty write would take a reset's error from the reader, which then sees an end
 		if _, err := r.upstream.Write(r.head); err != nil {
 			return err
 		}

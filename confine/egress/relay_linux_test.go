@@ -110,7 +110,7 @@ func TestConnectionEnds(t *testing.T) {
 	c := client(t, g, at+":1001")
 	testkit.Equal(t, "half-closed by the server", string(testkit.Get(io.ReadAll(c))(t)), "bye")
 	testkit.Works(t, "half-closed by the server, and then", testkit.ErrorOf(io.WriteString(c, upload)))
-	for range 100 { // sooner or later than what the relay does first
+	for range 100 { // the reset comes before or after the relay's first step
 		wasReset(t, client(t, g, at+":1002"))
 	}
 	wasReset(t, client(t, g, at+":1005")) // nothing listens

@@ -67,7 +67,7 @@ func TestJailRecordsSocketsOfAnyLength(t *testing.T) {
 	dir := testkit.ShortDir(t)
 	grants := []jailtest.Grant{{Path: dir, Rights: rw}}
 	var attempts []attacker.Attempt
-	lengths := []int{13, 20, 25} // and the family before it, and a zero after it
+	lengths := []int{13, 20, 25} // an address is three bytes longer: the family, and a zero
 	for _, length := range lengths {
 		name := strings.Repeat("s", length)
 		testkit.Accept(t, "unix", dir+"/"+name)

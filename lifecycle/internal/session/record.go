@@ -15,7 +15,7 @@ import (
 )
 
 // record is the record of a session. Its goroutine passes it to Session.Sink, so that answers to the
-// client do not wait for a disk, but for those that name a command which reads the record.
+// client do not wait for a disk. Those that name a command which reads the record do.
 type record struct {
 	client  *Client
 	denials func() []policy.Denial // of the whole session

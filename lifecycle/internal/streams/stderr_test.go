@@ -32,7 +32,7 @@ func TestStderr(t *testing.T) {
 			q.Write([]byte(s[:n]))
 			s = s[n:]
 		}
-		ours := map[bool]string{true: "mcp-jail: ours\n"}[piece < 1000] // otherwise the end is of the server
+		ours := map[bool]string{true: "mcp-jail: ours\n"}[piece < 1000] // otherwise the end is the server's
 		q.Say(ours)
 		read := make(chan string)
 		go func() {

@@ -58,7 +58,7 @@ func TestQuoted(t *testing.T) {
 	}
 }
 
-// TestTakeRecord: what an earlier session was refused is not told as that of this call.
+// TestTakeRecord: what an earlier session was refused is not told as refused in this call.
 func TestTakeRecord(t *testing.T) {
 	for _, name := range []string{"HOME", "USERPROFILE", "XDG_STATE_HOME"} {
 		t.Setenv(name, t.TempDir())

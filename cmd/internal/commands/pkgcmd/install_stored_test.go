@@ -9,7 +9,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// TestEntryWaivers: what an entry of the user's own accepts counts where its package is installed, and that of a project's not.
+// TestEntryWaivers: what an entry of the user's own accepts counts where its package is installed. What a project's entry
+// accepts does not.
 func TestEntryWaivers(t *testing.T) {
 	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"} {
 		t.Setenv(name, "")
