@@ -328,7 +328,7 @@ type listedTool struct {
 	Annotations struct{ ReadOnlyHint *bool }
 }
 
-// listedTools returns the tools of an answer to tools/list, of which there has to be one.
+// listedTools returns the tools of an answer to tools/list. The test fails if there is none.
 func listedTools(t *testing.T, list json.RawMessage) []listedTool {
 	t.Helper()
 	var r struct{ Tools []listedTool }

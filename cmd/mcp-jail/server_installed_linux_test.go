@@ -238,8 +238,8 @@ func (c *sixteenServer) answers(t *testing.T, cmd *exec.Cmd) map[string]string {
 }
 
 // TestInstalledPresets tests the presets of the servers of testdata/npm. With nothing in its environment but what the
-// preset forwards, and placeholders for its secrets, each server has to list the tools of read_only, to say that those
-// read, and to say so of no others, and to be of a version that the preset names.
+// preset forwards, and placeholders for its secrets, each server lists the tools of read_only, says of those alone that
+// they only read, and is of a version that the preset names.
 func TestInstalledPresets(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()

@@ -198,17 +198,7 @@ tools.word.access.workspace = "read"
 	for tool, want := range map[string]string{"own": "[/own/kept /own] [kept.test] [KEPT]", "word": "[. /own/kept] [kept.test] [KEPT]", "other": "[/any /own/kept] [a.test kept.test] [A KEPT]"} {
 		p, err := c.Policy("s", tool)
 		must(t, err)
-		var paths, hosts, names []string
-		for _, r := range p.Fs {
-			paths = append(paths, r.Path)
-		}
-		for _, r := range p.Net {
-			hosts = append(hosts, r.Host)
-		}
-		for _, r := range p.Env {
-			names = append(names, r.Name)
-		}
-		if got := fmt.Sprint(paths, hosts, names); got != want {
+		if got := namesOf(p); got != want {
 			t.Errorf("%s: %s, want %s", tool, got, want)
 		}
 	}
@@ -242,6 +232,21 @@ tools.warm.warm = 3
 	}
 }
 
+// namesOf returns the paths, hosts and variables of a policy's rules.
+func namesOf(p *policy.Policy) string {
+	var paths, hosts, names []string
+	for _, r := range p.Fs {
+		paths = append(paths, r.Path)
+	}
+	for _, r := range p.Net {
+		hosts = append(hosts, r.Host)
+	}
+	for _, r := range p.Env {
+		names = append(names, r.Name)
+	}
+	return fmt.Sprint(paths, hosts, names)
+}
+
 // TestAnyToolReplaced tests that a strategy is for the lists of earlier files: what is denied for all tools holds for a tool
 // whose lists replace those.
 func TestAnyToolReplaced(t *testing.T) {
@@ -263,16 +268,6 @@ tools.own.access.env = { strategy = "replace", value = [{ name = "OWN", read = t
 		if server == "n" {
 			p = p.Narrow
 		}
-		var got []string
-		for _, r := range p.Fs {
-			got = append(got, r.Path)
-		}
-		for _, r := range p.Net {
-			got = append(got, r.Host)
-		}
-		for _, r := range p.Env {
-			got = append(got, r.Name)
-		}
-		testkit.Equal(t, server, strings.Join(got, " "), "/all /own all own ALL OWN")
+		testkit.Equal(t, server, namesOf(p), "[/all /own] [all own] [ALL OWN]")
 	}
 }

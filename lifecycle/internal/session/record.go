@@ -52,7 +52,7 @@ func (r *record) addDiagnosis(d diagnostics.Diagnosis, wait bool) {
 		r.Diagnoses = append(r.Diagnoses[:0:0], r.Diagnoses[1:]...)
 	}
 	r.Diagnoses = append(r.Diagnoses, d)
-	if wait = wait && !r.slow; wait {
+	if wait = wait && !r.slow && r.client.Config.Sink != nil; wait {
 		r.waiting = append(r.waiting, written)
 	}
 	r.Mu.Unlock()
